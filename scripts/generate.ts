@@ -1,8 +1,8 @@
 /**
  * Writes all generated files and the figures of benchmarks in guides: configuration reference, `.env.example`, error reference,
- * command line, API description, client, bundle of TypeBox, contributions and lock file of the quickstart, types of the operations that pages use, change
- * sets, permissions, retention of tables, personal data, native packages, and the tests of the requirements. `--check` writes nothing
- * and fails if a file is out of date.
+ * command line, API description, client, bundle of TypeBox, contributions and lock file of the quickstart, types of the operations that
+ * pages use, types of declared pages for the browser, change sets, permissions, retention of tables, personal data, native packages, and
+ * the tests of the requirements. `--check` writes nothing and fails if a file is out of date.
  */
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -25,6 +25,7 @@ import manifest from '../examples/quickstart/package.json' with { type: 'json' }
 import quickstart from '../examples/quickstart/plinth.config.ts'
 import { cliPage } from './cli-page.ts'
 import { contributionsText } from './contributions.ts'
+import { declaredPageTypes } from './declared-pages.ts'
 import { errorPage } from './error-page.ts'
 import { withMeasuredFigures } from './measured-figures.ts'
 import { nativePackagePage } from './native-packages.ts'
@@ -61,6 +62,7 @@ async function pages(): Promise<Record<string, string>> {
       'test/fixtures/contributions.json': contributionsText(product, running),
       'client/src/index.ts': clientModule(published),
       ...(await operationFiles(openapi)),
+      'plugins/console/web/admin/api/declared-pages.gen.ts': declaredPageTypes(),
       'docs/requirements.md': requirementPage(readFileSync('docs/requirements.md', 'utf8'), [
         ...testFiles(),
         ...proofFiles(),

@@ -1,6 +1,7 @@
 /** Generates the page about the retention of rows, from the cleanup tasks of a product. */
 import type { Database } from '@plinth/database'
-import { formatDuration, type Product, parseDuration } from '@plinth/kernel'
+import type { Product } from '@plinth/kernel'
+import { formatDuration, parseDuration } from '@plinth/kernel/host'
 import { compileChangeSets } from '@plinth/migrations'
 import { changeSetsIn, code, type PageLocale, page, section } from './plugin-pages.ts'
 

@@ -1,6 +1,6 @@
 /** Tests rules for keys with text values, for all plugins of the quickstart. */
-import { type JsonSchema, type JsonValue, validateValue } from '@plinth/kernel'
-import { type OwnedKey, prepareProduct } from '@plinth/kernel/host'
+import type { JsonSchema, JsonValue } from '@plinth/kernel'
+import { type OwnedKey, prepareProduct, validateValue } from '@plinth/kernel/host'
 import t from 'tap'
 import product from '../examples/quickstart/plinth.config.ts'
 

@@ -14,7 +14,6 @@ export {
   type WrittenEnvValue,
   writeEnvValue,
 } from './env-file.ts'
-export { type Keyword, keywords } from './keywords.ts'
 export { didYouMean, nearestName } from './nearest.ts'
 export { collectKeys, type KeyProblem, type OwnedKey } from './owned-keys.ts'
 export { maxRedactableLength, redact, redactError, Secrets, unsearchableTextNotice } from './redaction.ts'

@@ -16,7 +16,8 @@ const program = join(import.meta.dirname, '../../kernel/bin/plinth.js')
 /** A product with a server. Its response contains a text of a plugin and a configuration value. */
 const productSource = `
 import { createServer } from 'node:http'
-import { defineProduct, definePlugin, key, startSummary } from '@plinth/kernel'
+import { defineProduct, definePlugin, key } from '@plinth/kernel'
+import { startSummary } from '@plinth/kernel/host'
 import { word } from './plugin/word.ts'
 const web = definePlugin({
   id: 'http', version: '1.0.0', kernel: '^1.0.0', contributes: [startSummary],

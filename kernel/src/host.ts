@@ -1,6 +1,6 @@
 /**
- * Entry point for programs and plugins that start, inspect, configure or install products. Other plugins need only
- * `@plinth/kernel`.
+ * Entry point for programs and plugins that start, inspect, configure or install products, and for plugins that store
+ * data of others, such as tables, audit entries or tasks. Other plugins need only `@plinth/kernel`.
  *
  * @module
  */
@@ -11,10 +11,19 @@ export {
   catalogueToDotenv,
   catalogueToMarkdown,
   countValueCharacters,
+  environmentName,
+  environmentNameOf,
+  formatDuration,
+  inBothLocales,
   maxSecretsLength,
   maxValueLength,
+  parseBytes,
+  parseDuration,
   parseValueText,
+  readValue,
   secretsTooLongRule,
+  validateDeclaration,
+  validateValue,
 } from '@plinth/config-schema'
 export {
   type ConfigEntry,
@@ -31,24 +40,39 @@ export {
   type WrittenEnvValue,
   writeEnvValue,
 } from '@plinth/config-schema/reading'
+export { findShapeProblems, type ShapeProblem } from '@plinth/config-schema/shapes'
 export { loadProduct } from './cli/load-product.ts'
 export { createManifest, lockFileText, type Manifest } from './cli/manifest.ts'
 export type { ConfigValues } from './configuration/config-values.ts'
 export type { ConfigExplanation, SourcedValue, WithheldSecret } from './configuration/explanation.ts'
 export {
+  auditTrail,
   type BoundInstallTask,
   type BoundScheduledTask,
   type ConfigAdmin,
   configAdmin,
   type DeclaredTasks,
   declaredTasks,
+  manifestEntries,
+  maskedSummary,
+  ownerOfName,
+  pluginData,
+  readHealthWarnings,
+  startSummary,
+  upgradeSteps,
 } from './contracts/kernel.ts'
 export type { BusinessErrorsDeclaration } from './errors/business-error.ts'
+export { causeCodeOf, isUnavailable } from './errors/coded-error.ts'
 export { type KernelErrorCode, type Problem, StartRejectedError, StopFailedError } from './errors/kernel-errors.ts'
+export { makePrivateDirectory, makePrivateFile } from './files/private-files.ts'
 export { type RevertedTrial, SettingsTrial } from './files/settings-trial.ts'
 export { kernelVersion } from './kernel-plugin.ts'
+export { toErrorLine } from './logging/error-line.ts'
 export { type Dependency, type Plan, planProduct } from './plan.ts'
-export { type FailedStart, isPlugin, type PluginRuntime } from './plugin.ts'
-export { type PrepareOptions, prepareProduct } from './product.ts'
+export { type FailedStart, implementedMembers, isPlugin, originOf, type PluginRuntime, roles } from './plugin.ts'
+export { instanceName, mayProcessBeAlive, nodeEnvironmentOf, processIdentity } from './process/process-identity.ts'
+export { isProduct, type PrepareOptions, prepareProduct } from './product.ts'
+export { unwrapOptional } from './refs.ts'
 export { RunningProduct, type StartOptions, startProduct } from './running-product.ts'
-export { findShapeProblems, type ShapeProblem } from './shapes/shape-check.ts'
+export { pluginTitle } from './text/plugin-texts.ts'
+export { createTickClock } from './time/clock.ts'

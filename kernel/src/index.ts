@@ -9,14 +9,10 @@ export {
   type DeclarationProblem,
   type Deprecation,
   didYouMean,
-  environmentName,
-  environmentNameOf,
   type Format,
-  formatDuration,
   formats,
   guardsPermission,
   type InsecureValue,
-  inBothLocales,
   type JsonSchema,
   type JsonValue,
   type KeyBuilder,
@@ -34,20 +30,16 @@ export {
   omitUndefined,
   ownProperty,
   type ParsedValueResult,
-  parseBytes,
-  parseDuration,
   type QuantityConstraints,
   type Reload,
   type RequiredWhile,
-  readValue,
   type StringConstraints,
   type spaceBeforeAscii,
   type ValueOf,
   type ValueProblem,
-  validateDeclaration,
-  validateValue,
 } from '@plinth/config-schema'
 export { redact } from '@plinth/config-schema/reading'
+export { type Shape, type ShapeType, shape } from '@plinth/config-schema/shapes'
 export type { Logger } from 'pino'
 export type { ApplyPreview, ApplyReport, VerifyResult } from './configuration/explanation.ts'
 export type { Contributions, DeclaredContributions } from './contracts/contributions.ts'
@@ -71,27 +63,19 @@ export {
   type AuditTrail,
   auditFieldsOfCaller,
   auditTexts,
-  auditTrail,
   type HealthCheck,
   type HealthReport,
   healthCheck,
   type Kernel,
   kernel,
   type ManifestEntries,
-  manifestEntries,
-  maskedSummary,
-  ownerOfName,
   type PluginDataItem,
   type PluginDataStore,
   type ProductState,
-  pluginData,
-  readHealthWarnings,
   type StartFailure,
   type StartSummaryLine,
-  startSummary,
   type TimelineEntry,
   type UpgradeStep,
-  upgradeSteps,
   writeAuditEntry,
 } from './contracts/kernel.ts'
 export {
@@ -141,7 +125,6 @@ export {
   isBusinessError,
 } from './errors/business-error.ts'
 export {
-  causeCodeOf,
   type ErrorCodeOf,
   type ErrorTable,
   type ErrorText,
@@ -149,38 +132,26 @@ export {
   errorReason,
   errorTable,
   isPlinthError,
-  isUnavailable,
   PlinthError,
   type Remedy,
 } from './errors/coded-error.ts'
-export { makePrivateDirectory, makePrivateFile } from './files/private-files.ts'
-export { type ErrorLine, RepeatedFailureLog, type RepeatedFailureTexts, toErrorLine } from './logging/error-line.ts'
+export { type ErrorLine, RepeatedFailureLog, type RepeatedFailureTexts } from './logging/error-line.ts'
 export {
   type ChangeSetDeclaration,
   type ConfigView,
   type Declared,
   definePlugin,
   type ImplementedMember,
-  implementedMembers,
   type KeysOf,
   type MessageCatalogues,
   type MessageTree,
-  originOf,
   type Plugin,
   type PluginContext,
   type PluginDeclaration,
   type Role,
-  roles,
 } from './plugin.ts'
-export {
-  instanceName,
-  mayProcessBeAlive,
-  type NodeEnvironment,
-  nodeEnvironmentOf,
-  type ProcessIdentity,
-  processIdentity,
-} from './process/process-identity.ts'
-export { defineProduct, isProduct, type PreparedProduct, type Product, type ProductDeclaration } from './product.ts'
+export type { NodeEnvironment, ProcessIdentity } from './process/process-identity.ts'
+export { defineProduct, type PreparedProduct, type Product, type ProductDeclaration } from './product.ts'
 export {
   type AnyReferenceType,
   type ConsumingPlugin,
@@ -195,11 +166,8 @@ export {
   type ServicesOf,
   service,
   type TypeOf,
-  unwrapOptional,
 } from './refs.ts'
-export { type Shape, type ShapeType, shape } from './shapes/shape.ts'
-export { pluginTitle } from './text/plugin-texts.ts'
 export { fillText, fitTextToColumn, hostAndPort, type TextParams } from './text/text.ts'
-export { type Clock, createTickClock, type SleepOptions, systemClock } from './time/clock.ts'
+export { type Clock, type SleepOptions, systemClock } from './time/clock.ts'
 export { Deadlines, withinDeadline } from './time/deadlines.ts'
 export { asClass, asFunction, type DependencyResolver, type Resolvers } from './wiring.ts'

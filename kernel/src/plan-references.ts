@@ -1,7 +1,7 @@
+import { describeValue } from '@plinth/config-schema/shapes'
 import type { ReportProblem } from './plan-declarations.ts'
 import { implementedMembers, isPlugin, type Plugin } from './plugin.ts'
 import { unwrapOptional } from './refs.ts'
-import { describeValue } from './shapes/shape-check.ts'
 import { flattenMessages, reportPlaceholderProblems } from './text/plugin-texts.ts'
 
 /** Maximum number of untranslated texts that a message lists. */

@@ -3,6 +3,7 @@ import satisfies from 'semver/functions/satisfies.js'
 import valid from 'semver/functions/valid.js'
 import validRange from 'semver/ranges/valid.js'
 import { checkKeyPermissions } from './configuration/key-permissions.ts'
+import { checkShapes, declarationMembers } from './contracts/declaration-shapes.ts'
 import { orderByDependency } from './dependency-graph.ts'
 import { type Problem, problem } from './errors/kernel-errors.ts'
 import { kernelPlugin } from './kernel-plugin.ts'
@@ -10,7 +11,6 @@ import { checkDeclarations, collectPluginKeys, findOwners, type ReportProblem } 
 import { describeNonPlugin, findBrokenReferences, reportOmissions, suggestReference } from './plan-references.ts'
 import { isPlugin, type Plugin, type Role } from './plugin.ts'
 import { unwrapOptional } from './refs.ts'
-import { checkShapes, declarationMembers } from './shapes/declaration-shapes.ts'
 
 /** Reason why a plugin is set up after another one. */
 export interface Dependency {

@@ -1,3 +1,4 @@
+import { describeValue } from '@plinth/config-schema/shapes'
 import type { ConfigValues } from './configuration/config-values.ts'
 import { declaredContributions } from './contracts/contributions.ts'
 import { errorReason } from './errors/coded-error.ts'
@@ -5,7 +6,6 @@ import { kernelError } from './errors/kernel-errors.ts'
 import type { Plugin, PluginContext, PluginRuntime } from './plugin.ts'
 import { type ConsumingPlugin, type Requirements, type ServiceRef, type ServicesOf, unwrapOptional } from './refs.ts'
 import type { Registry } from './registry.ts'
-import { describeValue } from './shapes/shape-check.ts'
 import { wireDependencies } from './wiring.ts'
 
 /** Objects that all plugins of one product share. */

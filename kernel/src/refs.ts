@@ -3,8 +3,8 @@
  * copies of a package work together.
  */
 
+import type { Shape } from '@plinth/config-schema/shapes'
 import { type Contributions, type DeclaredContributions, declare } from './contracts/contributions.ts'
-import type { Shape } from './shapes/shape.ts'
 
 /** A type that only the author of a reference knows. The compiler checks it where the reference is declared. */
 // biome-ignore lint/suspicious/noExplicitAny: references of all kinds are in one list, with opposite variance

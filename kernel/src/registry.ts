@@ -1,6 +1,7 @@
 // The browser build of awilix starts twice as fast and needs 10 MB less memory: the Node.js build also loads a file
 // search that is not used here.
 import { type AwilixContainer, asFunction, asValue, createContainer } from 'awilix/browser'
+import { assertContribution } from './contracts/declaration-shapes.ts'
 import { kernelError } from './errors/kernel-errors.ts'
 import { lockMethods, MapView } from './read-only.ts'
 import {
@@ -11,7 +12,6 @@ import {
   type ServiceRef,
   unwrapOptional,
 } from './refs.ts'
-import { assertContribution } from './shapes/declaration-shapes.ts'
 
 /**
  * Name under which the awilix scope of a plugin stores the plugin itself. A symbol cannot equal the id of a service.

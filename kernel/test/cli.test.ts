@@ -311,7 +311,7 @@ t.test('C-002 plugins list, graph and why show which plugins are loaded and why'
 
 t.test('plugins remove lists the data of a plugin, deletes it, and prints the next step', async (t) => {
   const directory = t.testdir(
-    product(`import { pluginData } from '@plinth/kernel'
+    product(`import { pluginData } from '@plinth/kernel/host'
 const plugin = (id: string, members: object = {}) => definePlugin({ id, version: '1.0.0', kernel: '^1.0.0', ...members })
 let tables = [{ kind: 'table', name: 'lamp', rows: 3 }]
 const store = plugin('store', {

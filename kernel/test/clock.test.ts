@@ -2,7 +2,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { manualClock } from '@plinth/dev/testing'
 import fc from 'fast-check'
 import t from 'tap'
-import { createTickClock, systemClock } from '../src/index.ts'
+import { createTickClock } from '../src/host.ts'
+import { systemClock } from '../src/index.ts'
 
 t.test('the cached time is read again in the next tick, is never ahead and never goes back', async (t) => {
   const time = createTickClock(systemClock)

@@ -6,7 +6,8 @@ import { runProgram } from '../src/cli/program.ts'
 
 /** A product file with two plugins. The second plugin is a text, so that a test can upgrade it. */
 const productFile = (shelf: string) => `
-import { definePlugin, defineProduct, key, manifestEntries, service } from '@plinth/kernel'
+import { definePlugin, defineProduct, key, service } from '@plinth/kernel'
+import { manifestEntries } from '@plinth/kernel/host'
 
 const till = service('till')
 const base = definePlugin({

@@ -1,6 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { stripVTControlCharacters } from 'node:util'
 import { assertMembers, programEnvironment, waitForProcessEnd } from '@plinth/dev/testing'
 import t from 'tap'
@@ -133,4 +134,21 @@ t.test('a real terminal of 80 columns gets a folded table', { skip: !existsSync(
   t.match(stdout, '\u001b[1mKEY')
   const lines = stripVTControlCharacters(stdout).replaceAll('\r', '').split('\n')
   t.ok(Math.max(...lines.filter((text) => !text.startsWith('Product: ')).map(({ length }) => length)) <= 80)
+})
+
+t.test('a program that reads the output slowly gets all of it', async (t) => {
+  const size = 1_000_000
+  const directory = t.testdir({
+    'plinth.config.js': `
+      import { definePlugin, defineProduct } from '@plinth/kernel'
+      const run = (_, { output }) => output.result({}, 'x'.repeat(${size}))
+      const flood = definePlugin({ id: 'flood', version: '1.0.0', kernel: '^1.0.0', commands: [{ name: 'flood', summary: 'x', run }] })
+      export default defineProduct({ name: 'flood', plugins: [flood] })`,
+  })
+  const child = spawn(process.execPath, [program, 'flood'], { cwd: directory, env: programEnvironment() })
+  t.teardown(() => child.kill('SIGKILL'))
+  // Longer than the program waits for open resources of plugins.
+  await setTimeout(2000)
+  const chunks = await child.stdout.toArray()
+  t.equal(Buffer.concat(chunks).length, size + 1)
 })

@@ -1,4 +1,5 @@
-import { fillText, fitTextToColumn, maskedSummary } from '@plinth/kernel'
+import { fillText, fitTextToColumn } from '@plinth/kernel'
+import { maskedSummary } from '@plinth/kernel/host'
 import fc from 'fast-check'
 import t from 'tap'
 

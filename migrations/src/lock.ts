@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { errorCodeOf, mayProcessBeAlive, type ProcessIdentity, processIdentity } from '@plinth/kernel'
+import { errorCodeOf, type ProcessIdentity } from '@plinth/kernel'
+import { mayProcessBeAlive, processIdentity } from '@plinth/kernel/host'
 import { type RawBuilder, sql } from 'kysely'
 import { type ChangelogDb, lockTable, readUnlessTableMissing } from './changelog.ts'
 import { type Dialect, databaseNow } from './dialect.ts'

@@ -2,7 +2,6 @@ import { adminPages, amountUnits, attention, charts, labelSources, signInWays } 
 import { approvalWorkflow } from '@plinth/approval'
 import { loginGuard, renameGuard, verificationCodeSender } from '@plinth/iam'
 import {
-  auditTrail,
   type ExtensionPoint,
   extensionPoint,
   healthCheck,
@@ -10,6 +9,7 @@ import {
   quickstartCleanup,
   rateLimitStore,
 } from '@plinth/kernel'
+import { auditTrail } from '@plinth/kernel/host'
 import { mailDriver } from '@plinth/mail'
 import { ledgerAssets, ledgerKinds } from '@plinth/money'
 import { paymentSuccess } from '@plinth/money/payments'

@@ -8,7 +8,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node
 import { join, relative } from 'node:path'
 import { programEnvironment } from '@plinth/dev/testing'
 import { createDatabase, everyDialect, type TestDialect } from '@plinth/dev/testing/database'
-import { environmentName } from '@plinth/kernel'
+import { environmentName } from '@plinth/kernel/host'
 import t, { type Test } from 'tap'
 import { blocksIn } from '../fixtures/document-blocks.ts'
 import { runProgram, startProcess } from '../fixtures/product-process.ts'

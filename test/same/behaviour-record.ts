@@ -176,8 +176,11 @@ class BehaviourRecorder {
   readonly #file: string
   /** File to which the product writes its statements. */
   readonly #statements: string
-  #calls = 0
+  /** Plugin whose operations are recorded. */
+  #plugin = ''
+  /** Number of rows of this plugin. */
   #rows = 0
+  #calls = 0
 
   constructor(root: string, product: RecordedProduct) {
     this.#root = root
@@ -199,6 +202,8 @@ class BehaviourRecorder {
     const root = await signIn(url)
     const files = new Map<string, unknown>()
     for (const [plugin, resource] of Object.entries(recordedResources)) {
+      this.#plugin = plugin
+      this.#rows = 0
       for (const recorded of resource.operations) {
         const operation = operationOf(api, recorded)
         const users = await this.#usersOf(url, root, operation)
@@ -213,7 +218,7 @@ class BehaviourRecorder {
   async #usersOf(url: string, root: Call, { id, permission }: CalledOperation) {
     const user = async (dataScope: 'all' | 'self', permissions: readonly (string | undefined)[]) => {
       this.#rows += 1
-      const code = `user-${this.#rows}`
+      const code = `${this.#plugin}-${this.#rows}`
       const content = { code, name: id, dataScope, permissions: permissions.filter((one) => one !== undefined) }
       const role = await dataOf(root('POST', 'admin/iam/roles', { body: content }))
       const { password } = administrator
@@ -228,13 +233,13 @@ class BehaviourRecorder {
   }
 
   async #createRow(root: Call, { method, path, body }: CalledOperation): Promise<number> {
-    return (await dataOf(root(method, path, { body: this.#numbered(body ?? {}) }))).id
+    return (await dataOf(root(method, path, { body: this.#filled(body ?? {}) }))).id
   }
 
-  /** Replaces `{n}` in texts by a new number. */
-  #numbered<T>(body: T): T {
+  /** Replaces `{n}` in texts by a new number, and `{id}` by the id of a row. */
+  #filled<T>(body: T, id = 0): T {
     this.#rows += 1
-    return JSON.parse(JSON.stringify(body).replaceAll('{n}', `${this.#rows}`))
+    return JSON.parse(JSON.stringify(body).replaceAll('{n}', `${this.#rows}`).replaceAll('"{id}"', `${id}`))
   }
 
   async #recordOperation(
@@ -243,7 +248,7 @@ class BehaviourRecorder {
     createRow: () => Promise<number>,
   ): Promise<unknown> {
     const { method, path, body, other: otherBody = {}, query, headers, bodyMembers, queryMembers } = operation
-    const hasRow = path.includes('{id}')
+    const hasRow = `${path} ${JSON.stringify(body)}`.includes('{id}')
     const valid: Input = { ...(body && { body }), ...(query && { query }) }
     const cases: Record<string, unknown> = {}
     const record = async (name: string, call: Call, input = valid, { id, key }: { id?: number; key?: string } = {}) => {
@@ -251,7 +256,7 @@ class BehaviourRecorder {
       const target = `${path.replace('{id}', `${row}`)}?${new URLSearchParams(input.query)}`
       cases[name] = await this.#recordCall((extra) =>
         call(method, target, {
-          ...(input.body && { body: this.#numbered(input.body) }),
+          ...(input.body && { body: this.#filled(input.body, row) }),
           headers: { ...(key === undefined ? {} : { 'idempotency-key': key }), ...extra },
         }),
       )
@@ -267,8 +272,9 @@ class BehaviourRecorder {
       await record('other version', operator, { ...valid, query: { ...query, version: '7' } })
     if (headers.includes('Idempotency-Key')) {
       const same = { key: operation.id, ...(hasRow ? { id: await createRow() } : {}) }
-      await record('with a key', operator, valid, same)
-      await record('with the same key', operator, valid, same)
+      const once = { ...valid, ...(body && { body: this.#filled(body, same.id) }) }
+      await record('with a key', operator, once, same)
+      await record('with the same key', operator, once, same)
       await record('with the same key and other content', operator, { ...valid, body: otherBody }, same)
     }
     for (const [name, input] of invalidInputs(operation)) await record(name, operator, input)

@@ -14,13 +14,15 @@ export interface RecordedOperation {
 }
 
 export interface RecordedResource {
-  /** Operation that creates a row. Each call with a path parameter `id` uses a new row. `{n}` in its texts is a new number. */
+  /** Operation that creates a row. Each call with `{id}` in its path or body uses a new row. `{n}` in a body is a new number. */
   readonly create: RecordedOperation
   readonly operations: readonly RecordedOperation[]
 }
 
 const app = { name: 'Shop 店', description: 'Reads orders', scopes: [], rateLimitPerMinute: 5 }
 const template = { locale: 'en', subject: 'Paid', content: 'Order {{orderNo}} is paid.' }
+
+const rule = { enabled: true, thresholdCount: 3, thresholdWindow: 600, channels: ['database'], recipientUserIds: [] }
 
 export const recordedResources: Readonly<Record<string, RecordedResource>> = {
   'open-platform': {
@@ -40,6 +42,21 @@ export const recordedResources: Readonly<Record<string, RecordedResource>> = {
       { id: 'deleteAdminOpenPlatformAppsById', query: { version: '1' } },
       { id: 'getAdminOpenPlatformScopes' },
       { id: 'getAdminOpenPlatformUsage', query: { from: '2026-01-01', to: '2026-01-31' } },
+    ],
+  },
+  'notification-rules': {
+    create: { id: 'postNotificationRules', body: { code: 'shop.lost-{n}', ...rule } },
+    operations: [
+      { id: 'getNotificationRules', query: { keyword: 'lost', enabled: 'true', size: '2' } },
+      { id: 'getNotificationRulesById' },
+      { id: 'postNotificationRules', body: { code: 'shop.lost-{n}', ...rule }, other: { code: 'shop.late', ...rule } },
+      { id: 'putNotificationRulesById', body: { thresholdCount: 5, escalation: { after: 60 }, version: 1 } },
+      { id: 'postNotificationRulesByIdDisable', body: { version: 1 } },
+      { id: 'postNotificationRulesByIdEnable', body: { version: 1 } },
+      { id: 'deleteNotificationRulesById', query: { version: '1' } },
+      { id: 'deleteNotificationRules', body: { ids: ['{id}'] } },
+      { id: 'getNotificationRulesTemplates' },
+      { id: 'getNotificationRulesOpsSummary' },
     ],
   },
   template: {

@@ -1,5 +1,6 @@
-import { type Plugin, type QuickstartCleanup, service, unwrapOptional } from '@plinth/kernel'
+import { type Plugin, type QuickstartCleanup, service } from '@plinth/kernel'
 import type { BoundScheduledTask, RunningProduct } from '@plinth/kernel/host'
+import { unwrapOptional } from '@plinth/kernel/host'
 import type { PageServer } from '../conformance/admin.ts'
 import type { ConformanceCase } from '../conformance/conformance-case.ts'
 import { quickstartCleanupCases } from '../conformance/quickstart-cleanup-cases.ts'

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { defineProduct, type Plugin, type Product, type Role, toErrorLine } from '@plinth/kernel'
-import { prepareProduct, type RunningProduct, startProduct } from '@plinth/kernel/host'
+import { defineProduct, type Plugin, type Product, type Role } from '@plinth/kernel'
+import { prepareProduct, type RunningProduct, startProduct, toErrorLine } from '@plinth/kernel/host'
 import { removeData } from '@plinth/kernel/program'
 import { type Logger, pino } from 'pino'
 import { changedTables, dropAllTables, snapshotOf, tablesIn } from './database-snapshot.ts'

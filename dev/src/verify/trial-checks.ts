@@ -1,5 +1,5 @@
-import { errorReason, type Plugin, pluginData } from '@plinth/kernel'
-import { type BoundScheduledTask, createManifest, type RunningProduct } from '@plinth/kernel/host'
+import { errorReason, type Plugin } from '@plinth/kernel'
+import { type BoundScheduledTask, createManifest, pluginData, type RunningProduct } from '@plinth/kernel/host'
 import { addedRows, type DatabaseSnapshot, snapshotOf } from './database-snapshot.ts'
 import { verifyError } from './errors.ts'
 import { createKitRuns } from './kits.ts'

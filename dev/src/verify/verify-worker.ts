@@ -1,15 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import {
-  errorReason,
-  implementedMembers,
-  type Optional,
-  type PlinthError,
-  type Plugin,
-  unwrapOptional,
-} from '@plinth/kernel'
-import { isPlugin } from '@plinth/kernel/host'
+import { errorReason, type Optional, type PlinthError, type Plugin } from '@plinth/kernel'
+import { implementedMembers, isPlugin, unwrapOptional } from '@plinth/kernel/host'
 import {
   keepProcessAlive,
   kernelError,

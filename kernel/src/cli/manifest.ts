@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { omitUndefined } from '@plinth/config-schema'
+import { findShapeProblems, shape } from '@plinth/config-schema/shapes'
 import { manifestEntries } from '../contracts/kernel.ts'
 import { errorCodeOf, errorReason } from '../errors/coded-error.ts'
 import { kernelError } from '../errors/kernel-errors.ts'
@@ -8,8 +9,6 @@ import { isPlugin, type Plugin, roles } from '../plugin.ts'
 import type { Product } from '../product.ts'
 import { unwrapOptional } from '../refs.ts'
 import type { RunningProduct } from '../running-product.ts'
-import { shape } from '../shapes/shape.ts'
-import { findShapeProblems } from '../shapes/shape-check.ts'
 import { packageHash } from './package-hash.ts'
 
 /** The services, keys, routes and other names that one plugin uses and adds. */

@@ -28,23 +28,31 @@ export async function runProcess(words: readonly string[], supervisor?: Supervis
     onUnexpectedEnd: onUnexpectedProcessEnd,
   })
   markProcessEndExpected()
-  // This timer does not keep the process alive. It fires only if other resources do.
-  setTimeout(() => {
-    const open = process.getActiveResourcesInfo().filter((resource) => !standardStreams.includes(resource))
-    const owned = findOpenResources()
-      .filter(({ type }) => !standardStreams.some((stream) => stream.toLowerCase() === type.toLowerCase()))
-      .map(({ type, plugin, place }) => {
-        return `Plugin "${plugin}" opened a ${type}${place && ` at ${place}`} and did not close it`
-      })
-    const summary = `Ended although something is still open: ${countEqual(open).join(', ') || 'unknown'}.\n`
-    process.stderr.write(
-      summary +
-        countEqual(owned)
-          .map((line) => `${line}.\n`)
-          .join(''),
-    )
+  const end = () => {
+    // A program that reads slowly still gets the whole output.
+    if (process.stdout.writableLength > 0) return void process.stdout.write('', end)
+    reportOpenResources()
     process.exit()
-  }, lingerMs).unref()
+  }
+  // This timer does not keep the process alive. It fires only if other resources do.
+  setTimeout(end, lingerMs).unref()
+}
+
+/** Prints what keeps the process alive, and which plugin opened it. */
+function reportOpenResources(): void {
+  const open = process.getActiveResourcesInfo().filter((resource) => !standardStreams.includes(resource))
+  const owned = findOpenResources()
+    .filter(({ type }) => !standardStreams.some((stream) => stream.toLowerCase() === type.toLowerCase()))
+    .map(({ type, plugin, place }) => {
+      return `Plugin "${plugin}" opened a ${type}${place && ` at ${place}`} and did not close it`
+    })
+  const summary = `Ended although something is still open: ${countEqual(open).join(', ') || 'unknown'}.\n`
+  process.stderr.write(
+    summary +
+      countEqual(owned)
+        .map((line) => `${line}.\n`)
+        .join(''),
+  )
 }
 
 /** Returns each text once, with the number of its occurrences if there are several. */

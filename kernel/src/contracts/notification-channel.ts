@@ -1,6 +1,6 @@
 import { type LocalizedText, localize } from '@plinth/config-schema'
+import { shape } from '@plinth/config-schema/shapes'
 import { extensionPoint } from '../refs.ts'
-import { shape } from '../shapes/shape.ts'
 
 /** Recipient of a message (document 2 of the specification, "Recipient kinds"). */
 export type Recipient =

@@ -1,6 +1,6 @@
 import type { LocalizedText } from '@plinth/config-schema'
+import { shape } from '@plinth/config-schema/shapes'
 import { extensionPoint } from '../refs.ts'
-import { shape } from '../shapes/shape.ts'
 
 /** The user whose data is exported or erased. */
 export interface PersonalDataSubject {

@@ -1,6 +1,6 @@
 import type { LocalizedText } from '@plinth/config-schema'
+import { shape } from '@plinth/config-schema/shapes'
 import { extensionPoint } from '../refs.ts'
-import { shape } from '../shapes/shape.ts'
 
 /** One kind of demo data that can be removed. */
 export interface CleanupTarget {

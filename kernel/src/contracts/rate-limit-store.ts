@@ -1,5 +1,5 @@
+import { shape } from '@plinth/config-schema/shapes'
 import { extensionPoint } from '../refs.ts'
-import { shape } from '../shapes/shape.ts'
 
 export interface RateLimitRequest {
   /** Complete key with its prefix. The store must not interpret it. */

@@ -1,42 +1,62 @@
-import type { LocalizedText } from '@plinth/kernel'
 import type { OperationId, Operations, OperationTypes, Undescribed } from './page-builders.ts'
-import type { ListPageDeclaration, PageColumn } from './page-declaration.ts'
+import { columns } from './page-columns.ts'
+import { page } from './page-place.ts'
+import {
+  among,
+  type DataOf,
+  labels,
+  list,
+  localized,
+  names,
+  optional,
+  record,
+  shaped,
+  text,
+} from './page-vocabulary.ts'
+import { confirmation } from './page-writes.ts'
 
 /*
  * Pages with HTML and scripts of the plugin. The back office shows them in a sandboxed frame, which has no network, no
  * cookies and no access to the page around it. The frame calls operations through the back office.
  */
 
-/** A write that a frame may request. The operator sees the request in a dialog and must confirm it. */
-export interface FrameWrite {
-  readonly operation: string
+const frameWrite = record({
+  operation: text,
   /** Title of the dialog, and label of its button. */
-  readonly label: LocalizedText
-  readonly confirm?: LocalizedText
+  label: localized,
+  confirm: optional(localized),
   /**
    * How the dialog shows members of the request: path parameters, query parameters and body members. The dialog always
    * shows all members. Without a column, a member is shown as text.
    */
-  readonly columns?: readonly PageColumn[]
-  readonly reason?: 'optional' | 'required'
-  readonly tone?: 'danger'
-}
+  columns: optional(columns),
+  ...confirmation,
+})
+/** A write that a frame may request. The operator sees the request in a dialog and must confirm it. */
+export type FrameWrite = DataOf<typeof frameWrite>
 
-/** A page with its own HTML and scripts. Anyone can read the document, so it must not contain data or secrets. */
-export interface FramePageDeclaration extends Pick<ListPageDeclaration, 'id' | 'title' | 'lead' | 'place' | 'source'> {
-  readonly kind: 'frame'
+/** A part of the document of a frame. */
+const code = shaped<string>({ type: 'string', maxLength: 1_000_000 })
+
+export const framePage = record({
+  ...page,
+  kind: among(['frame']),
+  /** One sentence that explains the page. */
+  lead: optional(localized),
   /** Classic script that runs at the end of the document. The global variable `plinth` is a `FrameHost`. */
-  readonly script: string
+  script: code,
   /** Content of the body. Scripts and event handlers in it do not run. */
-  readonly html?: string
+  html: optional(code),
   /** Style sheet. Its variables `--plinth-text`, `--plinth-primary` and so on have the colours of the back office. */
-  readonly style?: string
+  style: optional(code),
   /** Texts by name. The script receives them in the language of the operator. */
-  readonly texts?: Readonly<Record<string, LocalizedText>>
+  texts: optional(labels),
   /** Ids of further GET operations that the frame may call. It may always call `source`. */
-  readonly reads?: readonly string[]
-  readonly writes?: readonly FrameWrite[]
-}
+  reads: optional(names),
+  writes: optional(list(frameWrite)),
+})
+/** A page with its own HTML and scripts. Anyone can read the document, so it must not contain data or secrets. */
+export type FramePageDeclaration = DataOf<typeof framePage>
 
 interface FrameOptions
   extends Pick<FramePageDeclaration, 'id' | 'title' | 'lead' | 'place' | 'script' | 'html' | 'style' | 'texts'> {

@@ -1,32 +1,53 @@
-import { extensionPoint, type LocalizedText, type Shape, shape } from '@plinth/kernel'
-import { attentionShape, type Tone, tones } from './page-shapes.ts'
+import { extensionPoint, type Shape, shape } from '@plinth/kernel'
+import {
+  among,
+  type DataOf,
+  flag,
+  labels,
+  list,
+  localized,
+  map,
+  named,
+  names,
+  number,
+  optional,
+  record,
+  scalar,
+  shapeOf,
+  text,
+  tone,
+} from './page-vocabulary.ts'
 
+const query = optional(map(scalar))
+const link = record({ id: text, filter: optional(map(text)) })
+
+export const attentionSchema = record({
+  /** Unique in the product: plugin id and a word, for example `events.failed`. */
+  id: text,
+  /** Text after the number, for example "Events that were not delivered". */
+  title: localized,
+  tone: among(['bad', 'warn']),
+  /** Id of the operation that returns the number. */
+  source: text,
+  query,
+  /** Member of the payload: a number, or a list to count. Default: the payload is the list. */
+  count: optional(named('count')),
+  /** Counts only items whose members have these values. */
+  where: optional(map(scalar)),
+  /** Counts only items in which this member is not empty. */
+  filled: optional(text),
+  /** Page on which an operator can fix the problem, with its filters. */
+  page: optional(link),
+  /** Where the number is shown: on the overview, or next to the page in the navigation. Default: `overview`. */
+  place: optional(among(['overview', 'navigation'])),
+  /** Tables that the operation reads, if no page declares them. See `PageRefresh`. */
+  live: optional(names),
+})
 /**
  * A number on the overview that shows how often something needs an operator. An operation returns the number. It is
  * shown if it is above zero and the user may call the operation.
  */
-export interface AttentionDeclaration {
-  /** Unique in the product: plugin id and a word, for example `events.failed`. */
-  readonly id: string
-  /** Text after the number, for example "Events that were not delivered". */
-  readonly title: LocalizedText
-  readonly tone: 'bad' | 'warn'
-  /** Id of the operation that returns the number. */
-  readonly source: string
-  readonly query?: Readonly<Record<string, string | number | boolean>>
-  /** Member of the payload: a number, or a list to count. Default: the payload is the list. */
-  readonly count?: string
-  /** Counts only items whose members have these values. */
-  readonly where?: Readonly<Record<string, string | number | boolean>>
-  /** Counts only items in which this member is not empty. */
-  readonly filled?: string
-  /** Page on which an operator can fix the problem, with its filters. */
-  readonly page?: { readonly id: string; readonly filter?: Readonly<Record<string, string>> }
-  /** Where the number is shown: on the overview, or next to the page in the navigation. Default: `overview`. */
-  readonly place?: 'overview' | 'navigation'
-  /** Tables that the operation reads, if no page declares them. See `PageRefresh`. */
-  readonly live?: readonly string[]
-}
+export type AttentionDeclaration = DataOf<typeof attentionSchema>
 
 /** Numbers of things that need attention, each contributed under its id. */
 export const attention = extensionPoint<AttentionDeclaration>('console.attention', {
@@ -34,7 +55,7 @@ export const attention = extensionPoint<AttentionDeclaration>('console.attention
   live: true,
   names: shape.dotted,
   namedBy: 'id',
-  shape: attentionShape(),
+  shape: shapeOf(attentionSchema),
 })
 
 /*
@@ -49,72 +70,79 @@ export const maxChartLines = 6
 export const chartForms = ['line', 'bar', 'share'] as const
 export type ChartForm = (typeof chartForms)[number]
 
-interface AnyChart {
+const chart = {
   /** Unique in the product: plugin id and a word, for example `http.requests`. */
-  readonly id: string
-  readonly title: LocalizedText
+  id: text,
+  title: localized,
   /** One sentence that explains the chart. */
-  readonly lead?: LocalizedText
+  lead: optional(localized),
   /** Unit of the numbers. Default: they are counts. */
-  readonly unit?: 'bytes' | 'ms' | 'percent'
+  unit: optional(among(['bytes', 'ms', 'percent'])),
   /** Page that shows the chart: a list, or a page of one object without an id. Default: the overview. */
-  readonly page?: string
+  page: optional(text),
   /** Position of the chart; charts with lower numbers come first. */
-  readonly order: number
+  order: number,
   /** Default: `line`. */
-  readonly as?: ChartForm
+  as: optional(among(chartForms)),
   /** Texts for the values of the member or label `by`. */
-  readonly labels?: Readonly<Record<string, LocalizedText>>
+  labels: optional(labels),
 }
 
-/** Numbers over time from the rows of an operation. Each row has a time. */
-export interface OperationChart extends AnyChart {
-  readonly kind: 'operation'
+export const operationChart = record({
+  ...chart,
+  kind: among(['operation']),
   /** Id of an operation that returns a list and has no path parameters. */
-  readonly source: string
-  readonly query?: Readonly<Record<string, string | number | boolean>>
+  source: text,
+  query,
   /** True if the chart follows the time range that the user chooses. The operation accepts `spanQuery`. */
-  readonly range?: boolean
+  range: optional(flag),
   /** Member with the time, or with a day as `YYYY-MM-DD`. Rows with the same time are added up. */
-  readonly at: string
+  at: named('text'),
   /** Member of which each value gets its own line. */
-  readonly by?: string
+  by: optional(named('plain')),
   /** Kind of objects whose ids the member `by` contains. Their names are shown. See `labelSources`. */
-  readonly names?: string
+  names: optional(text),
   /**
    * Member with the asset or currency of amounts in minor units. Amounts in different units get separate lines and are
    * never added up.
    */
-  readonly currency?: string
+  currency: optional(named('text')),
   /**
    * 1 to `maxChartLines` lines. `field` is a member with a number, or with minor units as text if the chart has a
    * `currency`. Default title: the title of this member in the route.
    */
-  readonly lines: readonly { readonly field: string; readonly title?: LocalizedText; readonly tone?: Tone }[]
-}
+  lines: list(record({ field: named('figure'), title: optional(localized), tone: optional(tone) }), 1, maxChartLines),
+})
+/** Numbers over time from the rows of an operation. Each row has a time. */
+export type OperationChart = DataOf<typeof operationChart>
 
+const metricChart = record({
+  ...chart,
+  kind: among(['measured']),
+  /** Name of a counter. For a histogram, the number of observations is shown. */
+  metric: text,
+  /** Label of which each value gets its own line. At most eight values; later ones are counted as `other`. */
+  by: optional(text),
+  /**
+   * 1 to `maxChartLines` lines. `name` is unique in the chart. `where`: labels that a counter must have, each with one of
+   * the listed values. Default: all counters of the metric.
+   */
+  lines: list(
+    record({ name: text, title: localized, tone: optional(tone), where: optional(map(names)) }),
+    1,
+    maxChartLines,
+  ),
+})
 /**
  * Changes of counters of this process: the last hour in steps of 30 s, the last day in steps of 5 min. Shown only if
  * metrics are enabled.
  */
-export interface MetricChart extends AnyChart {
-  readonly kind: 'measured'
-  /** Name of a counter. For a histogram, the number of observations is shown. */
-  readonly metric: string
-  /** Label of which each value gets its own line. At most eight values; later ones are counted as `other`. */
-  readonly by?: string
-  /** 1 to `maxChartLines` lines. */
-  readonly lines: readonly {
-    /** Name of the line, unique in the chart. */
-    readonly name: string
-    readonly title: LocalizedText
-    readonly tone?: Tone
-    /** Labels that a counter must have, each with one of the listed values. Default: all counters of the metric. */
-    readonly where?: Readonly<Record<string, readonly string[]>>
-  }[]
-}
+export type MetricChart = DataOf<typeof metricChart>
 
 export type ChartDeclaration = OperationChart | MetricChart
+
+/** Schema of `ChartDeclaration`. */
+export const chartSchema: Shape = shape.variants('kind', [operationChart, metricChart].map(shapeOf))
 
 /** Charts of the back office, each contributed under its id. */
 export const charts = extensionPoint<ChartDeclaration>('console.chart', {
@@ -122,39 +150,40 @@ export const charts = extensionPoint<ChartDeclaration>('console.chart', {
   live: true,
   names: shape.dotted,
   namedBy: 'id',
-  shape: chartShape(),
+  shape: chartSchema,
 })
 
+export const tileSchema = record({
+  /** Unique in the product: plugin id and a word, for example `iam.new-users`. */
+  id: text,
+  title: localized,
+  /** One sentence that explains the number. */
+  lead: optional(localized),
+  /** Position of the tile; tiles with lower numbers come first. */
+  order: number,
+  /** Id of an operation without path parameters that returns a list or an object. */
+  source: text,
+  query,
+  /** True if the tile follows the time range that the user chooses. The operation accepts `spanQuery`. */
+  range: optional(flag),
+  /** Member with a number, or with minor units as text if the tile has a `currency`. */
+  field: named('figure'),
+  /** Member with the asset or currency of amounts in minor units. Each unit has its own sum. */
+  currency: optional(named('text')),
+  /** Unit of the number. Default: it is a count. */
+  unit: optional(among(['bytes', 'ms', 'percent'])),
+  /** Whether a larger number is good or bad. It determines the colour of the change. Default: neither. */
+  more: optional(among(['good', 'bad'])),
+  /** Page that shows the tile: a list, or a page of one object without an id. Default: the overview. */
+  page: optional(text),
+  /** Page with the details, with its filters. */
+  opens: optional(link),
+})
 /**
  * A number on the overview or above a page, for example the revenue. Rows of the operation are added up. If the tile
  * follows the time range, it also shows the change since the range before.
  */
-export interface TileDeclaration {
-  /** Unique in the product: plugin id and a word, for example `iam.new-users`. */
-  readonly id: string
-  readonly title: LocalizedText
-  /** One sentence that explains the number. */
-  readonly lead?: LocalizedText
-  /** Position of the tile; tiles with lower numbers come first. */
-  readonly order: number
-  /** Id of an operation without path parameters that returns a list or an object. */
-  readonly source: string
-  readonly query?: Readonly<Record<string, string | number | boolean>>
-  /** True if the tile follows the time range that the user chooses. The operation accepts `spanQuery`. */
-  readonly range?: boolean
-  /** Member with a number, or with minor units as text if the tile has a `currency`. */
-  readonly field: string
-  /** Member with the asset or currency of amounts in minor units. Each unit has its own sum. */
-  readonly currency?: string
-  /** Unit of the number. Default: it is a count. */
-  readonly unit?: 'bytes' | 'ms' | 'percent'
-  /** Whether a larger number is good or bad. It determines the colour of the change. Default: neither. */
-  readonly more?: 'good' | 'bad'
-  /** Page that shows the tile: a list, or a page of one object without an id. Default: the overview. */
-  readonly page?: string
-  /** Page with the details, with its filters. */
-  readonly opens?: { readonly id: string; readonly filter?: Readonly<Record<string, string>> }
-}
+export type TileDeclaration = DataOf<typeof tileSchema>
 
 /** Tiles of the back office, each contributed under its id. */
 export const tiles = extensionPoint<TileDeclaration>('console.tile', {
@@ -162,57 +191,5 @@ export const tiles = extensionPoint<TileDeclaration>('console.tile', {
   live: true,
   names: shape.dotted,
   namedBy: 'id',
-  shape: shape.record<TileDeclaration>(
-    { id: shape.text, title: shape.localized, order: { type: 'number' }, source: shape.text, field: shape.text },
-    {
-      lead: shape.localized,
-      query: shape.map(shape.scalar),
-      range: shape.flag,
-      currency: shape.text,
-      unit: shape.among(['bytes', 'ms', 'percent']),
-      more: shape.among(['good', 'bad']),
-      page: shape.text,
-      opens: shape.record<NonNullable<TileDeclaration['opens']>>({ id: shape.text }, { filter: shape.map(shape.text) }),
-    },
-  ),
+  shape: shapeOf(tileSchema),
 })
-
-function chartShape() {
-  const { text, localized, among, map } = shape
-  const tone = among(tones)
-  const lines = (line: Shape): Shape => ({ ...shape.list(line, 1), maxItems: maxChartLines })
-  const required = { id: text, title: localized, order: { type: 'number' } } as const
-  const optional = {
-    lead: localized,
-    unit: among(['bytes', 'ms', 'percent']),
-    page: text,
-    labels: map(localized),
-    as: among(chartForms),
-  }
-  return shape.variants('kind', [
-    shape.record<OperationChart>(
-      {
-        ...required,
-        kind: among(['operation']),
-        source: text,
-        at: text,
-        lines: lines(shape.record<OperationChart['lines'][number]>({ field: text }, { title: localized, tone })),
-      },
-      { ...optional, query: map(shape.scalar), range: shape.flag, by: text, names: text, currency: text },
-    ),
-    shape.record<MetricChart>(
-      {
-        ...required,
-        kind: among(['measured']),
-        metric: text,
-        lines: lines(
-          shape.record<MetricChart['lines'][number]>(
-            { name: text, title: localized },
-            { tone, where: map(shape.list(shape.text)) },
-          ),
-        ),
-      },
-      { ...optional, by: text },
-    ),
-  ])
-}

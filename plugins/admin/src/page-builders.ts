@@ -1,22 +1,32 @@
 import type { LocalizedText } from '@plinth/kernel'
-import type { PageChoices, PageLabelPicker } from './field-choices.ts'
-import type { AttentionDeclaration, MetricChart, OperationChart, TileDeclaration } from './overview-declarations.ts'
+import type { Static, TSchema } from 'typebox'
 import type {
-  DetailPageDeclaration,
-  ListPageDeclaration,
+  AttentionDeclaration,
+  attentionSchema,
+  MetricChart,
+  OperationChart,
+  operationChart,
+  TileDeclaration,
+  tileSchema,
+} from './overview-declarations.ts'
+import type { OptionsOf, PageColumn, PageValue } from './page-columns.ts'
+import type { DetailPageDeclaration, ListPageDeclaration } from './page-declaration.ts'
+import type { CheckedMap, CheckedName, Tone } from './page-vocabulary.ts'
+import type {
+  action,
+  bulkAction,
+  formSchema,
+  livePreview,
   PageAction,
-  PageAmount,
   PageBulkAction,
-  PageColumn,
+  PageChoices,
   PageForm,
+  PageLabelPicker,
   PageLivePreview,
-  PageOutcome,
   PagePreview,
-  PageResultLink,
-  PageValue,
   PreviewVariable,
-} from './page-declaration.ts'
-import type { Tone } from './page-shapes.ts'
+  preview,
+} from './page-writes.ts'
 
 /**
  * Types of all operations by id. Each plugin with pages adds its own types, which `plinth openapi --types` generates
@@ -136,10 +146,11 @@ export interface FileValue {
   readonly url: string
 }
 
-interface Shown {
-  readonly title?: LocalizedText
-  readonly hidden?: boolean
-}
+/** Options that all columns have. */
+type Shown = Pick<PageColumn, 'title' | 'hidden'>
+
+/** Options of a column with this renderer, in rows of the type `T`. */
+type ColumnOptions<Renderer extends PageColumn['as'], T> = Checked<OptionsOf<Renderer>, never, T>
 
 type Labels<V> = { readonly [Value in Literal<V>]?: LocalizedText }
 
@@ -148,70 +159,82 @@ type OutcomeName<T> =
   | MemberNames<T, Plain>
   | { [N in keyof T & string]: `${N}.${MemberNames<ListItem<T[N]>, Plain>}` }[keyof T & string]
 
+/** What a name in a declaration names, for the operation `O` and rows of the type `T`. */
+interface Names<O extends OperationId, T> {
+  // Members of the row.
+  readonly any: keyof T & string
+  readonly plain: MemberNames<T, Plain>
+  readonly text: MemberNames<T, string>
+  readonly number: MemberNames<T, number>
+  readonly figure: MemberNames<T, number | string>
+  // Members of the request and of the response of the operation.
+  readonly field: FieldName<O>
+  readonly body: BodyName<O>
+  readonly result: keyof Bare<Of<O, 'data'>> & string
+  readonly count: MemberNames<Bare<Of<O, 'data'>>, number | readonly unknown[]>
+  readonly variables: MemberNames<Bare<Of<O, 'data'>>, readonly PreviewVariable[]>
+  readonly outcome: OutcomeName<AnswerOf<O>>
+  readonly 'answer flag': MemberNames<AnswerOf<O>, boolean>
+  readonly 'answer id': MemberNames<AnswerOf<O>, string | number>
+  readonly operation: OperationId
+}
+type NameOf<Kind, O extends OperationId, T> = Kind extends keyof Names<O, T> ? Names<O, T>[Kind] & string : never
+
+/** Data of a declaration in which the compiler checks the names. */
+type Checked<Data, O extends OperationId, T> =
+  Data extends CheckedName<infer Kind>
+    ? NameOf<Kind, O, T>
+    : Data extends CheckedMap<infer Kind, infer Value>
+      ? { readonly [Name in NameOf<Kind, O, T>]?: Checked<Value, O, T> }
+      : Data extends readonly (infer Item)[]
+        ? readonly Checked<Item, O, T>[]
+        : Data extends object
+          ? { readonly [Name in keyof Data]: Checked<Data[Name], O, T> }
+          : Data
+
+/** Options of a part of a page, without those that its builder declares itself. */
+type Options<Schema extends TSchema, O extends OperationId, T, Own extends string> = Omit<
+  Checked<Static<Schema>, O, T>,
+  'operation' | 'source' | 'kind' | Own
+>
+
 interface WriteOptions<O extends OperationId, T> {
   readonly body?: Partial<Given<Of<O, 'body'>, T>>
   /** See `adminPreview`. */
   readonly preview?: BodyName<O> | For<PagePreview, T>
   readonly answer?: (it: Row<AnswerOf<O>>) => readonly For<PageColumn, AnswerOf<O>>[]
-  readonly outcome?: PageOutcome & { readonly field: OutcomeName<AnswerOf<O>> }
-  readonly created?: PageResultLink & { readonly field: MemberNames<AnswerOf<O>, string | number> }
-  readonly reason?: 'optional' | 'required'
-  readonly tone?: 'danger'
-  readonly amounts?: { readonly [N in FieldName<O>]?: PageAmount }
 }
+type WriteMember = keyof WriteOptions<never, never>
 
-interface ActionOptions<O extends OperationId, T> extends WriteOptions<O, T> {
-  readonly label: LocalizedText
+interface ActionOptions<O extends OperationId, T>
+  extends WriteOptions<O, T>,
+    Options<typeof action, O, T, WriteMember | 'params' | 'query' | 'when'> {
   readonly params: Given<Of<O, 'params'>, T>
   readonly query?: Partial<Given<Of<O, 'query'>, T>>
-  readonly ask?: readonly FieldName<O>[]
-  readonly options?: { readonly [N in FieldName<O>]?: PageLabelPicker }
-  /** See `adminChoices`. */
-  readonly choices?: { readonly [N in FieldName<O>]?: PageChoices }
-  readonly once?: keyof Bare<Of<O, 'data'>> & string
   readonly when?: { readonly [N in MemberNames<T, Plain>]?: At<T, N> | readonly At<T, N>[] }
-  readonly confirm?: LocalizedText
-  readonly type?: MemberNames<T, string>
-  readonly undo?: OperationId
 }
 
-interface FormOptions<O extends OperationId, T> extends WriteOptions<O, T> {
-  readonly title: LocalizedText
-  readonly lead?: LocalizedText
-  readonly submit?: LocalizedText
-  readonly fields: readonly FieldName<O>[]
-  readonly sections?: readonly { readonly title: LocalizedText; readonly fields: readonly FieldName<O>[] }[]
-  readonly showWhen?: {
-    readonly [N in FieldName<O>]?: Readonly<Record<string, readonly (string | number | boolean | null)[]>>
-  }
-  readonly defaults?: { readonly [N in FieldName<O>]?: FieldName<O> }
-  readonly whole?: boolean
+interface FormOptions<O extends OperationId, T>
+  extends WriteOptions<O, T>,
+    Options<typeof formSchema, O, T, WriteMember | 'params' | 'livePreview'> {
   readonly params?: Given<Of<O, 'params'>, T>
-  readonly secret?: readonly BodyName<O>[]
-  readonly long?: readonly BodyName<O>[]
-  readonly options?: { readonly [N in FieldName<O>]?: PageLabelPicker }
-  /** See `adminChoices`. */
-  readonly choices?: { readonly [N in FieldName<O>]?: PageChoices }
   readonly livePreview?: For<PageLivePreview, T>
-  readonly version?: BodyName<O>
-  readonly once?: keyof Bare<Of<O, 'data'>> & string
 }
 
-interface PreviewOptions<O extends OperationId, T> {
+interface ReadOptions<O extends OperationId, T> {
   readonly params?: Given<Of<O, 'params'>, T>
   readonly body?: Partial<Given<Of<O, 'body'>, T>>
-  readonly takes?: readonly BodyName<O>[]
-  readonly possible?: MemberNames<AnswerOf<O>, boolean>
   readonly answer: (it: Row<AnswerOf<O>>) => readonly For<PageColumn, AnswerOf<O>>[]
 }
+type ReadMember = keyof ReadOptions<never, never> | 'columns'
 
-interface LivePreviewOptions<O extends OperationId, T> extends Omit<PreviewOptions<O, T>, 'possible'> {
-  readonly takes: readonly BodyName<O>[]
-  readonly samples?: {
-    readonly into: BodyName<O>
-    readonly of: MemberNames<Bare<Of<O, 'data'>>, readonly PreviewVariable[]>
-  }
-}
+interface PreviewOptions<O extends OperationId, T>
+  extends ReadOptions<O, T>,
+    Options<typeof preview, O, T, ReadMember> {}
+
+interface LivePreviewOptions<O extends OperationId, T>
+  extends ReadOptions<O, T>,
+    Options<typeof livePreview, O, T, ReadMember> {}
 
 interface ChoicesOptions<O extends OperationId> {
   readonly value: MemberNames<ItemOf<O>, string | number>
@@ -225,12 +248,9 @@ interface ChoicesOptions<O extends OperationId> {
 
 type FromFields<Wanted> = { readonly [N in keyof Wanted]: string | { readonly value: Wanted[N] } }
 
-interface BulkOptions<O extends OperationId> extends WriteOptions<O, never> {
-  readonly label: LocalizedText
-  readonly ids: BodyName<O>
-  readonly ask?: readonly BodyName<O>[]
-  readonly confirm?: LocalizedText
-}
+interface BulkOptions<O extends OperationId>
+  extends WriteOptions<O, never>,
+    Options<typeof bulkAction, O, never, WriteMember> {}
 
 /** Unit of an amount; see the same members of `PageColumn`. */
 type UnitOf<T> =
@@ -244,26 +264,14 @@ type For<Part, T> = Part & { readonly [owner]?: (thing: T) => void }
 
 /** Creates the parts of a page for rows of the type `T`. The compiler rejects members that a part cannot show. */
 export interface Row<T> {
-  text(
-    field: MemberNames<T, Plain>,
-    options?: Shown & {
-      readonly link?: boolean
-      readonly mono?: boolean
-      /** Texts for codes. A code without a text is shown as it is. */
-      readonly labels?: Readonly<Record<string, LocalizedText>>
-      readonly opens?: { readonly base: MemberNames<T, string>; readonly path: string }
-    },
-  ): For<PageColumn, T>
+  text(field: MemberNames<T, Plain>, options?: ColumnOptions<'text', T>): For<PageColumn, T>
   /** Shows a time in the time zone of the site. With `link`, it opens the page of the row. */
-  time(field: MemberNames<T, Instant>, options?: Shown & { readonly link?: boolean }): For<PageColumn, T>
-  count(
-    field: MemberNames<T, number>,
-    options?: Shown & { readonly unit?: 'bytes' | 'ms' | 's' | 'percent'; readonly total?: boolean },
-  ): For<PageColumn, T>
+  time(field: MemberNames<T, Instant>, options?: ColumnOptions<'time', T>): For<PageColumn, T>
+  count(field: MemberNames<T, number>, options?: ColumnOptions<'count', T>): For<PageColumn, T>
   /** Shows an amount in its unit. The member contains minor units, as a number or decimal text. */
   amount(
     field: MemberNames<T, string | number>,
-    options: Shown & UnitOf<T> & { readonly total?: boolean },
+    options: UnitOf<T> & Omit<ColumnOptions<'amount', T>, 'currency' | 'asset' | 'decimals' | 'symbol'>,
   ): For<PageColumn, T>
   /** Shows yes or no, or the text for the value. */
   flag(
@@ -285,8 +293,8 @@ export interface Row<T> {
   /** Shows one or more ids as names. `labels` is the kind of the objects. */
   reference(
     field: MemberNames<T, string | number | readonly (string | number)[]>,
-    of: { readonly labels: string; readonly page?: string; readonly optional?: boolean },
-    options?: Shown & { readonly labels?: Readonly<Record<string, LocalizedText>> },
+    of: NonNullable<PageColumn['of']>,
+    options?: Omit<ColumnOptions<'reference', T>, 'of'>,
   ): For<PageColumn, T>
   json(field: keyof T & string, options?: Shown): For<PageColumn, T>
   /** A value that itself says how it is shown: as names, link, amount or text. */
@@ -297,7 +305,7 @@ export interface Row<T> {
   difference(
     before: keyof T & string,
     after: keyof T & string,
-    options?: Shown & { readonly format?: keyof T & string; readonly fallback?: keyof T & string },
+    options?: Omit<ColumnOptions<'difference', T>, 'before'>,
   ): For<PageColumn, T>
   /** Shows a list that is part of the object. */
   rows<F extends MemberNames<T, readonly unknown[]>>(
@@ -430,13 +438,8 @@ export function adminBulkAction<O extends OperationId>(
   return { operation, ...writtenOf(options as never) } as PageBulkAction
 }
 
-interface AttentionOptions<O extends OperationId>
-  extends Pick<AttentionDeclaration, 'id' | 'title' | 'tone' | 'page' | 'place' | 'live'> {
+interface AttentionOptions<O extends OperationId> extends Options<typeof attentionSchema, O, never, 'query'> {
   readonly query?: Partial<Of<O, 'query'>>
-  /** Member of the response: a number, or a list to count. */
-  readonly count?: MemberNames<Bare<Of<O, 'data'>>, number | readonly unknown[]>
-  readonly where?: Readonly<Record<string, Plain>>
-  readonly filled?: string
 }
 
 /** Declares a number on the overview that shows how often something needs an operator. */
@@ -444,23 +447,11 @@ export function adminAttention<O extends OperationId>(
   source: O | Undescribed,
   options: AttentionOptions<O>,
 ): AttentionDeclaration {
-  return { source, ...(options as Omit<AttentionDeclaration, 'source'>) }
+  return { source, ...(options as object as Omit<AttentionDeclaration, 'source'>) }
 }
 
-interface ChartOptions<O extends OperationId, T>
-  extends Pick<
-    OperationChart,
-    'id' | 'title' | 'lead' | 'unit' | 'page' | 'order' | 'labels' | 'as' | 'range' | 'names'
-  > {
+interface ChartOptions<O extends OperationId, T> extends Options<typeof operationChart, O, T, 'query'> {
   readonly query?: Partial<Of<O, 'query'>>
-  readonly at: MemberNames<T, string>
-  readonly by?: MemberNames<T, Plain>
-  readonly currency?: MemberNames<T, string>
-  readonly lines: readonly {
-    readonly field: MemberNames<T, number | string>
-    readonly title?: LocalizedText
-    readonly tone?: Tone
-  }[]
 }
 
 /** Declares a chart of the rows of an operation. Each row has a time. */
@@ -468,14 +459,11 @@ export function adminChart<O extends ListOperation>(
   source: O | Undescribed,
   options: ChartOptions<O, ItemOf<O>>,
 ): OperationChart {
-  return { kind: 'operation', source, ...(options as Omit<OperationChart, 'kind' | 'source'>) }
+  return { kind: 'operation', source, ...(options as object as Omit<OperationChart, 'kind' | 'source'>) }
 }
 
-interface TileOptions<O extends OperationId, T>
-  extends Pick<TileDeclaration, 'id' | 'title' | 'lead' | 'order' | 'range' | 'unit' | 'more' | 'page' | 'opens'> {
+interface TileOptions<O extends OperationId, T> extends Options<typeof tileSchema, O, T, 'query'> {
   readonly query?: Partial<Of<O, 'query'>>
-  readonly field: MemberNames<T, number | string>
-  readonly currency?: MemberNames<T, string>
 }
 
 /** Declares a tile: a number of an object, or the sum over the rows of a list. */
@@ -483,7 +471,7 @@ export function adminTile<O extends OperationId>(
   source: O | Undescribed,
   options: TileOptions<O, AnswerOf<O>>,
 ): TileDeclaration {
-  return { source, ...(options as Omit<TileDeclaration, 'source'>) }
+  return { source, ...(options as object as Omit<TileDeclaration, 'source'>) }
 }
 
 /** Declares a chart of counters of this process. */

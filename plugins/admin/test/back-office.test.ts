@@ -1,5 +1,6 @@
 import { adminPages, attention, backOffice, createStaticLabelSource, labelSources, tiles } from '@plinth/admin'
-import { definePlugin, optional, service, unwrapOptional } from '@plinth/kernel'
+import { definePlugin, optional, service } from '@plinth/kernel'
+import { unwrapOptional } from '@plinth/kernel/host'
 import t from 'tap'
 
 const title = { en: 'Depots', 'zh-CN': '仓库' }

@@ -5,7 +5,26 @@ import { promisify } from 'node:util'
 import { instant, nullable, Type, text } from '@plinth/http'
 import fc from 'fast-check'
 import t from 'tap'
-import { adminDetail, type Row } from '../src/page-builders.ts'
+import { adminDetail, adminList, type Row } from '../src/page-builders.ts'
+
+declare module '@plinth/admin' {
+  interface Operations {
+    getTestParcels: {
+      params: object
+      query: { keyword?: string }
+      body: object
+      data: { items: { id: number; number: string; insured: boolean; address: { city: string } }[] }
+      sort: 'id'
+    }
+    putTestParcel: {
+      params: { id: number }
+      query: object
+      body: { number?: string; address?: { city: string } }
+      data: { id: number; number: string }
+      sort: never
+    }
+  }
+}
 
 const tsc = join(createRequire(import.meta.url).resolve('typescript/package.json'), '../bin/tsc')
 
@@ -75,4 +94,45 @@ adminList('getShopParcels', () => ({}) as never)
     ({ stdout }: { stdout: string }) => stdout,
   )
   t.match(problems, `parameter of type '"Generate the types first: plinth openapi --types <plugin>"'`)
+})
+
+/** The compiler checks this page: each line after `@ts-expect-error` has a name or an option that does not exist. */
+const checkedPage = () =>
+  adminList('getTestParcels', (row) => ({
+    id: 'test.parcels',
+    title: 'Parcels',
+    key: 'id',
+    search: 'keyword',
+    // @ts-expect-error: not a parameter of the operation
+    find: ['number'],
+    columns: [
+      row.text('address.city', { mono: true, opens: { base: 'number', path: '/' } }),
+      row.count('id', { unit: 'ms', total: true }),
+      // @ts-expect-error: not a member of a row
+      row.text('nmuber'),
+      // @ts-expect-error: the member has another type
+      row.text('number', { opens: { base: 'insured', path: '/' } }),
+      // @ts-expect-error: an option of another renderer
+      row.count('id', { mono: true }),
+      // @ts-expect-error: not a unit
+      row.count('id', { unit: 'miles' }),
+    ],
+    actions: [
+      row.action('putTestParcel', { label: 'Change', params: { id: 'id' }, ask: ['number', 'address.city'] }),
+      // @ts-expect-error: not a member of the body
+      row.action('putTestParcel', { label: 'Change', params: { id: 'id' }, ask: ['nmuber'] }),
+      // @ts-expect-error: not a member of the response
+      row.action('putTestParcel', { label: 'Change', params: { id: 'id' }, once: 'secret' }),
+      // @ts-expect-error: the path parameter is missing
+      row.action('putTestParcel', { label: 'Change', params: {} }),
+      // @ts-expect-error: not an option of an action
+      row.action('putTestParcel', { label: 'Change', params: { id: 'id' }, fields: ['number'] }),
+    ],
+  }))
+
+t.test('a page of the builder is data', async (t) => {
+  const { kind, source, columns, actions } = checkedPage()
+  t.strictSame([kind, source], ['list', 'getTestParcels'])
+  t.strictSame(columns[1], { field: 'id', as: 'count', unit: 'ms', total: true })
+  t.match(actions?.[0], { operation: 'putTestParcel', params: { id: { field: 'id' } } })
 })

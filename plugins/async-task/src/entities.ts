@@ -1,6 +1,7 @@
 import { defineEntity, type FilterQuery, type InferEntity } from '@mikro-orm/core'
 import { column, type Database, personalTable } from '@plinth/database'
-import { bilingual, ownerOfName, type PersonalTable, type Plugin, type PluginDataStore } from '@plinth/kernel'
+import { bilingual, type PersonalTable, type Plugin, type PluginDataStore } from '@plinth/kernel'
+import { ownerOfName } from '@plinth/kernel/host'
 import type { Artifacts } from './artifacts.ts'
 import type { TaskState } from './contract.ts'
 

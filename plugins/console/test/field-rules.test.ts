@@ -1,4 +1,5 @@
-import { key, validateValue } from '@plinth/kernel'
+import { key } from '@plinth/kernel'
+import { validateValue } from '@plinth/kernel/host'
 import t from 'tap'
 import type { Field } from '../web/admin/api/page-types.ts'
 import {

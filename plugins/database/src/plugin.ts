@@ -1,16 +1,7 @@
 import { existsSync } from 'node:fs'
 import type { PluginDataStore } from '@plinth/kernel'
-import {
-  definePlugin,
-  healthCheck,
-  kernel,
-  manifestEntries,
-  nodeEnvironmentOf,
-  optional,
-  pluginData,
-  startSummary,
-  upgradeSteps,
-} from '@plinth/kernel'
+import { definePlugin, healthCheck, kernel, optional } from '@plinth/kernel'
+import { manifestEntries, nodeEnvironmentOf, pluginData, startSummary, upgradeSteps } from '@plinth/kernel/host'
 import type { MigrationProgress } from '@plinth/migrations'
 import { databaseKeys, readConnectionSettings } from './config.ts'
 import { isMissingFile } from './connections/connection-failure.ts'

@@ -95,7 +95,8 @@ export class PostponedDelivery extends Error {
   }
 }
 
-export type Handler<T> = (delivery: Delivery<T>, context: HandlerContext) => void | Promise<void>
+/** Handles an event. The delivery ends when the returned promise settles. The result is not used. */
+export type Handler<T> = (delivery: Delivery<T>, context: HandlerContext) => unknown
 
 export interface HandlerOptions {
   /**

@@ -1,12 +1,5 @@
-import {
-  type Clock,
-  errorReason,
-  type HealthCheck,
-  type Kernel,
-  type Logger,
-  readHealthWarnings,
-  withinDeadline,
-} from '@plinth/kernel'
+import { type Clock, errorReason, type HealthCheck, type Kernel, type Logger, withinDeadline } from '@plinth/kernel'
+import { readHealthWarnings } from '@plinth/kernel/host'
 import type { FastifyReply } from 'fastify'
 import type { Registry } from 'prom-client'
 import type { AddressSet } from './caller/address-set.ts'

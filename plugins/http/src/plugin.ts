@@ -1,13 +1,6 @@
 import { charts } from '@plinth/admin'
-import {
-  definePlugin,
-  healthCheck,
-  manifestEntries,
-  nodeEnvironmentOf,
-  optional,
-  startSummary,
-  upgradeSteps,
-} from '@plinth/kernel'
+import { definePlugin, healthCheck, optional } from '@plinth/kernel'
+import { manifestEntries, nodeEnvironmentOf, startSummary, upgradeSteps } from '@plinth/kernel/host'
 import { Registry } from 'prom-client'
 import { AddressSet } from './caller/address-set.ts'
 import { type ClientIpRules, createCallerAddressResolver } from './caller/client-ip.ts'

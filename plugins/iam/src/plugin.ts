@@ -3,17 +3,8 @@ import { database, type WithDatabase } from '@plinth/database'
 import { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
-import {
-  auditTexts,
-  auditTrail,
-  definePlugin,
-  kernel,
-  nodeEnvironmentOf,
-  optional,
-  personalData,
-  pluginData,
-  upgradeSteps,
-} from '@plinth/kernel'
+import { auditTexts, definePlugin, kernel, optional, personalData } from '@plinth/kernel'
+import { auditTrail, nodeEnvironmentOf, pluginData, upgradeSteps } from '@plinth/kernel/host'
 import { mail } from '@plinth/mail'
 import { identityResolvers, rateLimiter } from '@plinth/rate-limit'
 import { createDayFormatter, site } from '@plinth/site'

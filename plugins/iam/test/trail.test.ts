@@ -7,13 +7,13 @@ import { userDeleted } from '@plinth/iam'
 import {
   type AuditEntry,
   auditFieldsOfCaller,
-  auditTrail,
   definePlugin,
   kernel,
   key,
   service,
   writeAuditEntry,
 } from '@plinth/kernel'
+import { auditTrail } from '@plinth/kernel/host'
 import t from 'tap'
 import { Type } from 'typebox'
 import { scopeAudits } from '../src/migrations/0005-scope-audits.ts'

@@ -1,7 +1,8 @@
 /** Tests that the dry run of an upgrade lists what roles lose. */
 import { onEachDatabase } from '@plinth/dev/testing/database'
 import { http, nothing, routesWith } from '@plinth/http'
-import { definePlugin, guardsPermission, key, upgradeSteps } from '@plinth/kernel'
+import { definePlugin, guardsPermission, key } from '@plinth/kernel'
+import { upgradeSteps } from '@plinth/kernel/host'
 import t from 'tap'
 import { startIam } from './fixtures/product.ts'
 

@@ -1,6 +1,7 @@
 import { database } from '@plinth/database'
 import { http } from '@plinth/http'
-import { definePlugin, kernel, nodeEnvironmentOf } from '@plinth/kernel'
+import { definePlugin, kernel } from '@plinth/kernel'
+import { nodeEnvironmentOf } from '@plinth/kernel/host'
 import { identityResolvers } from '@plinth/rate-limit'
 import { sharedStore } from '@plinth/shared-store'
 import { configCentre, PluginEncryption, PluginEncryptionKey } from '@plinth/system-config'

@@ -1,4 +1,5 @@
-import { asClass, asFunction, type NodeEnvironment, nodeEnvironmentOf, type Resolvers } from '@plinth/kernel'
+import { asClass, asFunction, type NodeEnvironment, type Resolvers } from '@plinth/kernel'
+import { nodeEnvironmentOf } from '@plinth/kernel/host'
 import { AdminService } from './admin/admin-service.ts'
 import { EntryGate } from './entry/entry-gate.ts'
 import { EntryPolicy, namedProxies } from './entry/entry-policy.ts'

@@ -1,6 +1,6 @@
 import { backOffice, labelSources } from '@plinth/admin'
 import type { WithDatabase } from '@plinth/database'
-import { firstOrder, orderPaid, orderRefunded, profileCompletion, reviewReward } from '@plinth/events'
+import { type Delivery, firstOrder, orderPaid, orderRefunded, profileCompletion, reviewReward } from '@plinth/events'
 import { userDeleted } from '@plinth/iam'
 import { auditTexts, definePlugin, isBusinessError, optional, personalData } from '@plinth/kernel'
 import { ledgerAssets, ledgerKinds } from '@plinth/money'
@@ -89,37 +89,20 @@ export default definePlugin({
     http.addRoutes(adjustmentRoutes, parts)
 
     const once = { transaction: true }
-    events.on(orderPaid, 'member-points.order-paid', async ({ payload }) => void (await orders.paid(payload)), once)
-    events.on(
-      orderRefunded,
-      'member-points.order-refunded',
-      async ({ payload }) => void (await orders.refunded(payload)),
-      once,
-    )
-    events.on(
-      profileCompletion,
-      'member-points.profile-completion',
-      async ({ payload: { userId } }) => void (await rewards.rewardTask({ task: 'profile-completion', userId })),
-      once,
-    )
-    events.on(
-      firstOrder,
-      'member-points.first-order',
-      async ({ payload: { userId } }) => void (await rewards.rewardTask({ task: 'first-order', userId })),
-      once,
-    )
+    const reward =
+      (task: 'profile-completion' | 'first-order') =>
+      ({ payload: { userId } }: Delivery<{ readonly userId: number }>) =>
+        rewards.rewardTask({ task, userId })
+    events.on(orderPaid, 'member-points.order-paid', ({ payload }) => orders.paid(payload), once)
+    events.on(orderRefunded, 'member-points.order-refunded', ({ payload }) => orders.refunded(payload), once)
+    events.on(profileCompletion, 'member-points.profile-completion', reward('profile-completion'), once)
+    events.on(firstOrder, 'member-points.first-order', reward('first-order'), once)
     events.on(
       reviewReward,
       'member-points.review-reward',
-      async ({ payload: { userId, reviewId } }) =>
-        void (await rewards.rewardTask({ task: 'review-reward', userId, subject: reviewId })),
+      ({ payload: { userId, reviewId: subject } }) => rewards.rewardTask({ task: 'review-reward', userId, subject }),
       once,
     )
-    events.on(
-      userDeleted,
-      'member-points.forget-user',
-      ({ payload: { userId } }) => eraseMemberPoints(userId, parts),
-      once,
-    )
+    events.on(userDeleted, 'member-points.forget-user', ({ payload }) => eraseMemberPoints(payload.userId, parts), once)
   },
 })

@@ -3,10 +3,10 @@ import { bilingual as text } from '@plinth/kernel'
 import { paymentStatusNames, paymentStatusTones } from './payments/contract.ts'
 import { orderView } from './payments/payment-routes.ts'
 
-// Shows the name of the owner if the owner is a user. Other types of owners have no names, and an id of theirs never
-// equals the id of a user.
 const providers = { web3: text('On the chain', '链上支付'), test: text('Test payment', '测试支付') }
 const transactionTypes = { ...providers, refund: text('Refund', '退款') }
+// Shows the name of the owner if the owner is a user. Other types of owners have no names, and an id of theirs never
+// equals the id of a user.
 const owner = { labels: 'iam.user' }
 const account = { labels: 'money.account', page: 'money.account' }
 const journal = { labels: 'money.journal', page: 'money.journal' }

@@ -1,14 +1,7 @@
 import { lookup } from 'node:dns'
 import { metrics } from '@plinth/http'
-import {
-  definePlugin,
-  kernel,
-  type ManifestEntries,
-  manifestEntries,
-  optional,
-  type Plugin,
-  unwrapOptional,
-} from '@plinth/kernel'
+import { definePlugin, kernel, type ManifestEntries, optional, type Plugin } from '@plinth/kernel'
+import { manifestEntries, unwrapOptional } from '@plinth/kernel/host'
 import { OutgoingHttpClient } from './client.ts'
 import { keys } from './config.ts'
 import { type OutgoingHttp, OutgoingHttpError, outgoingHttp } from './contract.ts'

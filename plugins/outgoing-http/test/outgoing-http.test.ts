@@ -4,7 +4,8 @@ import { createServer as createSecureServer } from 'node:https'
 import { type AddressInfo, createServer as createSocketServer } from 'node:net'
 import { freePort, manualClock, startForTest, throwsWith } from '@plinth/dev/testing'
 import http, { metrics } from '@plinth/http'
-import { definePlugin, defineProduct, manifestEntries, service } from '@plinth/kernel'
+import { definePlugin, defineProduct, service } from '@plinth/kernel'
+import { manifestEntries } from '@plinth/kernel/host'
 import outgoingPlugin, {
   isOutgoingHttpError,
   type OutgoingHttp,

@@ -1,13 +1,13 @@
 import {
   type Clock,
   checkRateLimitRequest,
-  createTickClock,
   definePlugin,
   type RateLimitDecision,
   type RateLimitRequest,
   type RateLimitStore,
   rateLimitStore,
 } from '@plinth/kernel'
+import { createTickClock } from '@plinth/kernel/host'
 import {
   decisionsWithoutCost,
   flattenKeyString,

@@ -1,12 +1,12 @@
 import type { FailurePolicy } from '@plinth/http'
 import {
   type Clock,
-  createTickClock,
   didYouMean,
   type RateLimitDecision,
   type RateLimitRequest,
   type RateLimitStore,
 } from '@plinth/kernel'
+import { createTickClock } from '@plinth/kernel/host'
 import type { LimitRule, RateLimitResult } from './contract.ts'
 import { rateLimitError, storeUnavailable } from './declarations.ts'
 import type { DenyCache } from './deny-cache.ts'

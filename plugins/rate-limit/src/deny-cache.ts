@@ -1,4 +1,5 @@
-import { type Clock, createTickClock, type RateLimitDecision, type RateLimitRequest } from '@plinth/kernel'
+import type { Clock, RateLimitDecision, RateLimitRequest } from '@plinth/kernel'
+import { createTickClock } from '@plinth/kernel/host'
 
 interface Denial {
   readonly request: RateLimitRequest

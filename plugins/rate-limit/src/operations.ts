@@ -1,5 +1,6 @@
 import { count, type HttpServer, routesWith, Type, withDescription } from '@plinth/http'
-import { fillText, formatDuration, localize, type RateLimitStore } from '@plinth/kernel'
+import { fillText, localize, type RateLimitStore } from '@plinth/kernel'
+import { formatDuration } from '@plinth/kernel/host'
 import type { Static } from 'typebox'
 import { fallbackStoreName } from './decision.ts'
 import { messages, permissionCodes } from './declarations.ts'

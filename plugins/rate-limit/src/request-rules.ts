@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { FailurePolicy } from '@plinth/http'
-import { parseDuration } from '@plinth/kernel'
+import { parseDuration } from '@plinth/kernel/host'
 import type { ConsumeRequest, LimitRule } from './contract.ts'
 
 /** Returns SHA-256 in lower-case hexadecimal, for personal data in keys. */

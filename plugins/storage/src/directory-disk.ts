@@ -14,7 +14,8 @@ import {
   unlink,
 } from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
-import { type Clock, errorCodeOf, makePrivateDirectory } from '@plinth/kernel'
+import { type Clock, errorCodeOf } from '@plinth/kernel'
+import { makePrivateDirectory } from '@plinth/kernel/host'
 import type { Disk, FileStat, OpenFile, StoredFile } from './contract.ts'
 import { businessError } from './declarations.ts'
 import { assertFreeSpace } from './disk-reports.ts'

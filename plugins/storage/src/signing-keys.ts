@@ -1,7 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { link, open, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { type Clock, errorCodeOf, errorReason, makePrivateDirectory } from '@plinth/kernel'
+import { type Clock, errorCodeOf, errorReason } from '@plinth/kernel'
+import { makePrivateDirectory } from '@plinth/kernel/host'
 import { storageError } from './declarations.ts'
 
 const minKeyLength = 32

@@ -5,11 +5,11 @@ import {
   errorReason,
   errorTable,
   isBusinessError,
-  isUnavailable,
   type Logger,
   type PermissionDeclaration,
   bilingual as text,
 } from '@plinth/kernel'
+import { isUnavailable } from '@plinth/kernel/host'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 

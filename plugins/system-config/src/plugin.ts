@@ -12,11 +12,9 @@ import {
   kernel,
   optional,
   personalData,
-  pluginData,
-  upgradeSteps,
   writeAuditEntry,
 } from '@plinth/kernel'
-import { configAdmin } from '@plinth/kernel/host'
+import { configAdmin, pluginData, upgradeSteps } from '@plinth/kernel/host'
 import { isMissingTable } from '@plinth/migrations'
 import { sharedStore } from '@plinth/shared-store'
 import { createPluginValueStore } from './changes/plugin-values.ts'

@@ -5,7 +5,7 @@
 import { database, updateRows } from '@plinth/database'
 import { assertMembers } from '@plinth/dev/testing'
 import { onEachDatabase, type TestDatabase } from '@plinth/dev/testing/database'
-import { upgradeSteps } from '@plinth/kernel'
+import { upgradeSteps } from '@plinth/kernel/host'
 import t, { type Test } from 'tap'
 import { ConfigRow, HistoryRow } from '../src/entities.ts'
 import { by, hook, host, outcomes, password, set, start, token } from './fixtures/mailer.ts'

@@ -1,6 +1,6 @@
-import type { PageChoices, PageColumn, PageForm, PageLabelPicker } from '@plinth/admin'
+import type { PageChoices, PageColumn, PageForm, PageLabelPicker, Translated } from '@plinth/admin'
 import { type Schema, spoken } from '@plinth/http'
-import { type LocalizedText, localize } from '@plinth/kernel'
+import { localize } from '@plinth/kernel'
 import { choicesView } from './field-choices.ts'
 import { uploadView } from './file-fields.ts'
 import { type HelpTexts, helpOf, memberAt, membersOf, type Operation, withoutNull } from './operations.ts'
@@ -22,10 +22,12 @@ export interface PageViewer {
   hasLabels(kind: string): boolean
 }
 
-export const translate = (text: LocalizedText, { locale }: PageViewer) => localize(text, locale)
-
 export const given = <T, U>(value: T | undefined, name: string, view: (value: T) => U) =>
   value === undefined ? {} : { [name]: view(value) }
+
+/** Returns the members that are not undefined. */
+export const withoutUndefined = <T extends object>(members: T): { [Name in keyof T]?: Exclude<T[Name], undefined> } =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Partial<T> as never
 
 /** Returns the title of a schema member in the user's language. A member without a title has its name in words. */
 export function titleOf(schema: Schema | undefined, name: string, { locale }: Pick<PageViewer, 'locale'>): string {
@@ -33,22 +35,22 @@ export function titleOf(schema: Schema | undefined, name: string, { locale }: Pi
   return titles?.[locale] ?? schema?.title ?? spoken(name)
 }
 
-export const labelsOf = (labels: Readonly<Record<string, LocalizedText>>, reader: PageViewer) =>
-  Object.fromEntries(Object.entries(labels).map(([value, text]) => [value, translate(text, reader)]))
+/** A column with its texts in the language of the user. */
+export type Column = Translated<PageColumn>
 
 /** Texts for the values of members, by member name. */
-export type Labels = ReadonlyMap<string, Readonly<Record<string, LocalizedText>>>
+export type Labels = ReadonlyMap<string, Readonly<Record<string, string>>>
 
 /**
  * Returns the texts for the values that the columns of a page show. The forms and filters of the page use the same
  * texts.
  */
-export const labelsIn = (columns: readonly PageColumn[]): Labels =>
+export const labelsIn = (columns: readonly Column[]): Labels =>
   new Map(columns.flatMap(({ field, labels }) => (labels === undefined ? [] : [[field, labels] as const])))
 
 /** Returns the help text of a field in the language of the user. */
-const helpView = (helps: HelpTexts, name: string, reader: PageViewer) =>
-  given(helpOf(helps, name), 'description', (text) => translate(text, reader))
+const helpView = (helps: HelpTexts, name: string, { locale }: PageViewer) =>
+  given(helpOf(helps, name), 'description', (text) => localize(text, locale))
 
 /** Sources of the titles and descriptions of columns. */
 interface ColumnSource {
@@ -57,17 +59,17 @@ interface ColumnSource {
 }
 
 function columnView(
-  { title, labels, columns, of, ...column }: PageColumn,
+  column: Column,
   { item, helps }: ColumnSource,
   reader: PageViewer,
 ): Readonly<Record<string, unknown>> {
-  const schema = memberAt(item, column.field)
+  const { field, title, columns, of } = column
+  const schema = memberAt(item, field)
   return {
     ...column,
     ...given(of, 'of', (kind) => referenceView(kind, reader)),
-    title: title === undefined ? titleOf(schema, column.field, reader) : translate(title, reader),
-    ...helpView(helps, column.field, reader),
-    ...given(labels, 'labels', (texts) => labelsOf(texts, reader)),
+    title: title ?? titleOf(schema, field, reader),
+    ...helpView(helps, field, reader),
     ...(column.as === 'json' || column.as === 'difference' ? { titles: titlesIn(schema, reader) } : {}),
     ...given(columns, 'columns', (inner) => columnViews(inner, { item: withoutNull(schema)?.items, helps }, reader)),
   }
@@ -85,14 +87,14 @@ function titlesIn(schema: Schema | undefined, reader: PageViewer): Readonly<Reco
  * Returns the link of a column to another object. A custom page receives the id in its URL. If the user may not see
  * that page, there is no link.
  */
-function referenceView({ labels: kind, page }: NonNullable<PageColumn['of']>, reader: PageViewer) {
+function referenceView({ labels: kind, page }: NonNullable<Column['of']>, reader: PageViewer) {
   const labels = reader.hasLabels(kind) ? kind : ''
   const own = builtInPages.find(({ id }) => id === page)
   if (own === undefined) return { labels, ...given(page, 'page', (id) => id) }
   return reader.sees(own) ? { labels, page: own.id, opens: own.opens ?? [] } : { labels }
 }
 
-export const columnViews = (columns: readonly PageColumn[], source: ColumnSource, reader: PageViewer) =>
+export const columnViews = (columns: readonly Column[], source: ColumnSource, reader: PageViewer) =>
   columns.map((column) => columnView(column, source, reader))
 
 export function fieldView(
@@ -129,29 +131,24 @@ function wordedSchema(schema: Schema, name: string, helps: HelpTexts, reader: Pa
   }
 }
 
-export function choiceView(choice: PageLabelPicker | undefined, reader: PageViewer) {
+export function choiceView(choice: Translated<PageLabelPicker> | undefined, reader: PageViewer) {
   if (choice === undefined) return {}
-  const { labels, title, more, free } = choice
-  const own = given(title, 'title', (text) => translate(text, reader))
-  if (!reader.hasLabels(labels)) return own
-  const texts = given(more, 'more', (values) => labelsOf(values, reader))
-  return { options: { labels, ...texts, ...given(free, 'free', (value) => value) }, ...own }
+  const { title, optional: _, ...options } = choice
+  return { ...withoutUndefined({ title }), ...(reader.hasLabels(options.labels) ? { options } : {}) }
 }
 
 /** Returns the choices of a field. Without the plugin of their operation, the field has none. */
-function operationChoices(choices: PageChoices | undefined, operations: Operations, reader: PageViewer) {
+function operationChoices(choices: Translated<PageChoices> | undefined, operations: Operations, reader: PageViewer) {
   const operation = operations.get(choices?.operation ?? '')
   if (choices === undefined || operation === undefined) return {}
-  return {
-    choices: choicesView(choices, callOf(operation, reader), operation),
-    ...given(choices.title, 'title', (text) => translate(text, reader)),
-  }
+  const { title } = choices
+  return { choices: choicesView(choices, callOf(operation, reader), operation), ...withoutUndefined({ title }) }
 }
 
 /** How the user chooses the values of fields. */
 interface Pickers {
-  readonly options?: PageForm['options'] | undefined
-  readonly choices?: PageForm['choices'] | undefined
+  readonly options?: Translated<PageForm>['options'] | undefined
+  readonly choices?: Translated<PageForm>['choices'] | undefined
 }
 
 export function bodyFields(
@@ -164,7 +161,7 @@ export function bodyFields(
 ) {
   return names.map((name) => ({
     ...fieldView(name, memberAt(body, name), isRequired(body, name), helps, reader),
-    ...given(known.get(name), 'labels', (texts) => labelsOf(texts, reader)),
+    ...withoutUndefined({ labels: known.get(name) }),
     ...(name.includes('.') ? { title: titleWithin(body, name, reader) } : {}),
     ...choiceView(options[name], reader),
     ...operationChoices(choices[name], operations, reader),

@@ -1,5 +1,6 @@
 import type { ChartDeclaration, MetricChart } from '@plinth/admin'
-import { type Clock, instanceName, type Logger, RepeatedFailureLog, withinDeadline } from '@plinth/kernel'
+import { type Clock, type Logger, RepeatedFailureLog, withinDeadline } from '@plinth/kernel'
+import { instanceName } from '@plinth/kernel/host'
 
 /** Time spans for which a process stores counts. The step of the day is a multiple of the step of the hour. */
 export const spans = {

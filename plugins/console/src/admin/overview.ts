@@ -1,14 +1,17 @@
 import {
   type AttentionDeclaration,
   type ChartDeclaration,
+  chartSchema,
   type MetricChart,
   maxChartLines,
   type OperationChart,
   type PageDeclaration,
+  type Translated,
+  translated,
 } from '@plinth/admin'
 import type { Schema } from '@plinth/http'
 import { type LocalizedText, localize } from '@plinth/kernel'
-import { titleOf } from './column-and-field-views.ts'
+import { titleOf, withoutUndefined } from './column-and-field-views.ts'
 import { itemOf, memberAt, type Operation, withoutNull } from './operations.ts'
 import { missingTitleMessage } from './page-faults.ts'
 import { figureProblems, linkProblems, placeProblems, sourceProblems } from './tiles.ts'
@@ -29,56 +32,45 @@ export const chartOperationOf = (chart: ChartDeclaration) =>
  * Returns a chart for the browser: the operation and parameters that return its numbers, and the titles. Both kinds of
  * charts have the same form.
  */
-export function chartView(chart: ChartDeclaration, operation: Operation, locale: string) {
+export function chartView(declared: ChartDeclaration, operation: Operation, locale: string) {
+  const chart = translated(chartSchema, declared, locale)
   const { id, title, lead, unit, labels = {}, as = 'line' } = chart
-  const translate = (text: LocalizedText) => localize(text, locale)
   return {
     id,
-    title: translate(title),
+    title,
     as,
+    labels,
+    ...withoutUndefined({ lead, unit }),
     method: operation.method,
-    ...(lead === undefined ? {} : { lead: translate(lead) }),
-    ...(unit === undefined ? {} : { unit }),
-    labels: Object.fromEntries(Object.entries(labels).map(([value, text]) => [value, translate(text)])),
-    ...(chart.kind === 'measured'
-      ? measuredView(chart, operation, translate)
-      : operationView(chart, operation, locale)),
+    ...(chart.kind === 'measured' ? measuredView(chart, operation, locale) : operationView(chart, operation, locale)),
   }
 }
 
-const measuredView = (
-  { id, by, lines }: MetricChart,
-  { path }: Operation,
-  translate: (text: LocalizedText) => string,
-) => ({
+const measuredView = ({ id, by, lines }: Translated<MetricChart>, { path }: Operation, locale: string) => ({
   path: path.replace('{id}', id),
-  ranges: (['hour', 'day'] as const).map((span) => ({ id: span, title: translate(spanTitles[span]), query: { span } })),
+  ranges: (['hour', 'day'] as const).map((span) => ({
+    id: span,
+    title: localize(spanTitles[span], locale),
+    query: { span },
+  })),
   at: 'at',
   ...(by === undefined ? {} : { by: 'of' }),
-  lines: lines.map(({ name, title, tone }) => ({
-    field: `counts.${name}`,
-    title: translate(title),
-    ...(tone === undefined ? {} : { tone }),
-  })),
+  lines: lines.map(({ name, where: _, ...line }) => ({ ...line, field: `counts.${name}` })),
 })
 
 const operationView = (
-  { query = {}, range, at, by, names, currency, lines }: OperationChart,
-  { path, ...operation }: Operation,
+  { query = {}, range, at, by, names, currency, lines }: Translated<OperationChart>,
+  operation: Operation,
   locale: string,
 ) => ({
-  path,
-  at,
+  path: operation.path,
   ranges: [{ id: 'all', title: '', query }],
   ...(range === true ? { follows: 'range' as const } : {}),
-  ...(by === undefined ? {} : { by }),
-  ...(names === undefined ? {} : { names }),
-  ...(currency === undefined ? {} : { currency }),
-  lines: lines.map(({ field, title, tone }) => ({
-    field,
-    title:
-      title === undefined ? titleOf(memberAt(itemOf(operation), field), field, { locale }) : localize(title, locale),
-    ...(tone === undefined ? {} : { tone }),
+  at,
+  ...withoutUndefined({ by, names, currency }),
+  lines: lines.map((line) => ({
+    ...line,
+    title: line.title ?? titleOf(memberAt(itemOf(operation), line.field), line.field, { locale }),
   })),
 })
 

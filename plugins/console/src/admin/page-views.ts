@@ -1,15 +1,20 @@
-import type {
-  DetailPageDeclaration,
-  ListPageDeclaration,
-  PageAction,
-  PageBulkAction,
-  PageColumn,
-  PageForm,
-  PagePreview,
-  PageRefresh,
+import {
+  type DetailPageDeclaration,
+  formSchema,
+  type ListPageDeclaration,
+  type PageAction,
+  type PageBulkAction,
+  type PageForm,
+  type PagePreview,
+  type PageRefresh,
+  pageSchema,
+  type Translated,
+  translated,
 } from '@plinth/admin'
+import { localize, shape } from '@plinth/kernel'
 import {
   bodyFields,
+  type Column,
   callOf,
   choiceView,
   columnViews,
@@ -17,21 +22,23 @@ import {
   given,
   type Labels,
   labelsIn,
-  labelsOf,
   type Operations,
   type PageViewer,
   titleOf,
   titleWithin,
-  translate,
+  withoutUndefined,
 } from './column-and-field-views.ts'
 import { itemOf, memberAt, type Operation } from './operations.ts'
 import type { BuiltInPage } from './own-pages.ts'
 
+type Form = Translated<PageForm>
+type ListPage = Translated<ListPageDeclaration>
+
 /** Returns the columns of a response. For a list these are the columns of its items, otherwise those of the object. */
-const answerViews = (columns: readonly PageColumn[], operation: Operation, reader: PageViewer) =>
+const answerViews = (columns: readonly Column[], operation: Operation, reader: PageViewer) =>
   columnViews(columns, { item: itemOf(operation) ?? operation.data, helps: operation.helps }, reader)
 
-function previewView(preview: string | PagePreview, operations: Operations, reader: PageViewer) {
+function previewView(preview: string | Translated<PagePreview>, operations: Operations, reader: PageViewer) {
   if (typeof preview === 'string') return preview
   const operation = operationOf(preview.operation, operations)
   return { ...preview, ...callOf(operation, reader), columns: answerViews(preview.columns, operation, reader) }
@@ -47,11 +54,7 @@ const titlesOf = (names: readonly string[], { body }: Operation, reader: PageVie
   Object.fromEntries(names.map((name) => [name, titleWithin(body, name, reader)]))
 
 /** Returns the outcome of a write with the texts for its values. A column of the response or of the page has them. */
-function outcomeView(
-  { outcome, answer = [] }: Pick<PageForm, 'outcome' | 'answer'>,
-  reader: PageViewer,
-  known: Labels,
-) {
+function outcomeView({ outcome, answer = [] }: Pick<Form, 'outcome' | 'answer'>, known: Labels) {
   if (outcome === undefined) return {}
   const { field } = outcome
   const columns = answer.flatMap((column) => [
@@ -59,11 +62,11 @@ function outcomeView(
     ...(column.columns ?? []).map((inner) => ({ ...inner, field: `${column.field}.${inner.field}` })),
   ])
   const labels = columns.find((column) => column.field === field)?.labels ?? known.get(field)
-  return { outcome: { ...outcome, ...given(labels, 'labels', (texts) => labelsOf(texts, reader)) } }
+  return { outcome: { ...outcome, ...withoutUndefined({ labels }) } }
 }
 
 function writeView(
-  write: Pick<PageForm, 'preview' | 'answer' | 'body' | 'version' | 'outcome'>,
+  write: Pick<Form, 'preview' | 'answer' | 'body' | 'version' | 'outcome'>,
   operation: Operation,
   operations: Operations,
   reader: PageViewer,
@@ -75,12 +78,12 @@ function writeView(
     ...given(sentUntyped(body, version), 'titles', (names) => titlesOf(names, operation, reader)),
     ...given(preview, 'preview', (one) => previewView(one, operations, reader)),
     ...given(answer, 'answer', (columns) => answerViews(columns, operation, reader)),
-    ...outcomeView(write, reader, known),
+    ...outcomeView(write, known),
   }
 }
 
 function actionView(
-  { label, confirm, ask, options, choices, ...action }: PageAction,
+  { ask, options, choices, ...action }: Translated<PageAction>,
   operations: Operations,
   reader: PageViewer,
   known: Labels,
@@ -89,26 +92,12 @@ function actionView(
   return {
     ...action,
     ...writeView(action, operation, operations, reader, known),
-    label: translate(label, reader),
-    ...given(confirm, 'confirm', (text) => translate(text, reader)),
     ...given(ask, 'ask', (names) => bodyFields(names, operation, operations, reader, known, { options, choices })),
   }
 }
 
 function formView(
-  {
-    title,
-    lead,
-    submit,
-    fields,
-    sections,
-    showWhen = {},
-    defaults = {},
-    options,
-    choices,
-    livePreview,
-    ...form
-  }: PageForm,
+  { fields, showWhen = {}, defaults = {}, options, choices, livePreview, ...form }: Form,
   operations: Operations,
   reader: PageViewer,
   known: Labels,
@@ -117,23 +106,16 @@ function formView(
   return {
     ...form,
     ...writeView(form, operation, operations, reader, known),
-    title: translate(title, reader),
-    ...given(lead, 'lead', (text) => translate(text, reader)),
-    ...given(submit, 'submit', (text) => translate(text, reader)),
     fields: bodyFields(fields, operation, operations, reader, known, { options, choices }).map((field) => ({
       ...field,
-      ...given(defaults[field.name], 'follows', (other) => other),
-      ...given(showWhen[field.name], 'showWhen', (members) => members),
+      ...withoutUndefined({ follows: defaults[field.name], showWhen: showWhen[field.name] }),
     })),
-    ...given(sections, 'sections', (groups) =>
-      groups.map((group) => ({ ...group, title: translate(group.title, reader) })),
-    ),
     ...given(livePreview, 'livePreview', (preview) => previewView(preview, operations, reader)),
   }
 }
 
 function bulkView(
-  { label, confirm, ask, ...bulk }: PageBulkAction,
+  { ask, ...bulk }: Translated<PageBulkAction>,
   operations: Operations,
   reader: PageViewer,
   known: Labels,
@@ -143,9 +125,7 @@ function bulkView(
     ...bulk,
     ...writeView(bulk, operation, operations, reader, known),
     ...given(ask, 'ask', (names) => bodyFields(names, operation, operations, reader, known)),
-    label: translate(label, reader),
     max: Number(memberAt(operation.body, bulk.ids)?.['maxItems'] ?? 100),
-    ...given(confirm, 'confirm', (text) => translate(text, reader)),
   }
 }
 
@@ -155,11 +135,9 @@ function bulkView(
  */
 const lifeOf = (live: PageRefresh | undefined) => (live === true ? 'polled' : live ? 'hinted' : undefined)
 
-function listView(page: ListPageDeclaration, operations: Operations, reader: PageViewer) {
+function listView(page: ListPage, operations: Operations, reader: PageViewer) {
   const operation = operationOf(page.source, operations)
   const {
-    lead,
-    empty,
     columns,
     filters = [],
     actions = [],
@@ -177,33 +155,30 @@ function listView(page: ListPageDeclaration, operations: Operations, reader: Pag
   return {
     ...rest,
     ...callOf(operation, reader),
-    ...given(lifeOf(live), 'live', (life) => life),
-    title: translate(page.title, reader),
-    ...given(lead, 'lead', (text) => translate(text, reader)),
-    ...given(empty, 'empty', (text) => translate(text, reader)),
+    ...withoutUndefined({ live: lifeOf(live) }),
     ...given(search, 'search', (name) => ({ name, title: titleOf(operation.query[name], name, reader) })),
     columns: columnViews(columns, { item, helps: operation.helps }, reader),
     ...pagingOf(operation),
     sorts: sortsOf(operation),
     ...given(operation.query['from']?.['x-range'], 'range', (field) => rangeView(field, page, operation, reader)),
-    filters: filters.map(({ name, labels, options }) => ({
+    filters: filters.map(({ name, labels = known.get(name), options }) => ({
       ...fieldView(name, operation.query[name], false, operation.helps, reader),
       ...choiceView(options, reader),
-      ...given(labels ?? known.get(name), 'labels', (texts) => labelsOf(texts, reader)),
+      ...withoutUndefined({ labels }),
     })),
     actions: actions.map((action) => actionView(action, operations, reader, known)),
     bulk: bulk.map((one) => bulkView(one, operations, reader, known)),
     ...given(create, 'create', (form) => formView(withCreated(form, page, operations), operations, reader, known)),
-    links: links.flatMap(({ page: id, label }) => {
+    links: links.filter(({ page: id }) => {
       const linked = reader.page(id)
-      return linked !== undefined && reader.sees(linked) ? [{ page: id, label: translate(label, reader) }] : []
+      return linked !== undefined && reader.sees(linked)
     }),
     forms: forms.map((form) => formView(form, operations, reader, known)),
   }
 }
 
 /** Links the message after a row was created to its page, if the response contains the key of the row. */
-function withCreated(form: PageForm, { key, detail }: ListPageDeclaration, operations: Operations): PageForm {
+function withCreated(form: Form, { key, detail }: ListPage, operations: Operations): Form {
   const { data } = operationOf(form.operation, operations)
   if (form.created !== undefined || detail === undefined || memberAt(data, key) === undefined) return form
   return { ...form, created: { page: detail, field: key } }
@@ -218,11 +193,12 @@ const maxFacts = 2
  * @param canName returns whether the user may read the labels of a kind
  */
 export function lookupView(
-  page: ListPageDeclaration,
+  declared: ListPageDeclaration,
   operation: Operation,
   reader: PageViewer,
   canName: (kind: string) => boolean,
 ) {
+  const page = translated(pageSchema, declared, reader.locale)
   const { id, title, key, detail, search, find = search === undefined ? [] : [search], filters = [], columns } = page
   const ways = find.flatMap((parameter) => {
     const labels = filters.find(({ name }) => name === parameter)?.options?.labels
@@ -237,12 +213,12 @@ export function lookupView(
   return {
     ...callOf(operation, reader),
     id,
-    title: translate(title, reader),
+    title,
     key,
     name,
     ways,
     ...pagingOf(operation),
-    ...given(detail, 'detail', (page) => page),
+    ...withoutUndefined({ detail }),
     facts: columnViews(facts.slice(0, maxFacts), { item: itemOf(operation), helps: operation.helps }, reader),
   }
 }
@@ -251,51 +227,53 @@ export function lookupView(
 const pagingOf = ({ query }: Operation) => ({ isPaged: 'size' in query, canCount: 'count' in query })
 
 /** Returns the title of the time range filter of a list. It is the title of the column with the filtered time. */
-function rangeView(field: string, { columns }: ListPageDeclaration, operation: Operation, reader: PageViewer) {
-  const title = columns.find((column) => column.field === field)?.title
-  const shown =
-    title === undefined ? titleOf(memberAt(itemOf(operation), field), field, reader) : translate(title, reader)
-  return { title: shown }
+function rangeView(field: string, { columns }: ListPage, operation: Operation, reader: PageViewer) {
+  const column = columns.find((one) => one.field === field)
+  return { title: column?.title ?? titleOf(memberAt(itemOf(operation), field), field, reader) }
 }
 
 const sortsOf = ({ query }: Operation) => query['sort']?.['x-sort'] ?? []
 
-function detailView(page: DetailPageDeclaration, operations: Operations, reader: PageViewer) {
+function detailView(page: Translated<DetailPageDeclaration>, operations: Operations, reader: PageViewer) {
   const operation = operationOf(page.source, operations)
   const { sections, related = [], form, actions = [], live, ...rest } = page
   const known = labelsIn(sections.flatMap(({ columns }) => columns))
   return {
     ...rest,
     ...callOf(operation, reader),
-    ...given(lifeOf(live), 'live', (life) => life),
-    title: translate(page.title, reader),
-    sections: sections.map(({ title, columns }) => ({
-      ...given(title, 'title', (text) => translate(text, reader)),
-      columns: columnViews(columns, { item: operation.data, helps: operation.helps }, reader),
+    ...withoutUndefined({ live: lifeOf(live) }),
+    sections: sections.map((section) => ({
+      ...section,
+      columns: columnViews(section.columns, { item: operation.data, helps: operation.helps }, reader),
     })),
-    related: related.map(({ title, optional: _, ...list }) => ({ ...list, title: translate(title, reader) })),
+    related: related.map(({ optional: _, ...list }) => list),
     ...given(form, 'form', (one) => formView(one, operations, reader, known)),
     actions: actions.map((action) => actionView(action, operations, reader, known)),
   }
 }
 
+/** Schema of the texts for the values of members. */
+const labelsSchema = shape.map(shape.map(shape.localized))
+
 /** Describes a custom page: the operations that the product has, and for each whether the user may call it. */
-const ownView = (
-  { id, kind, title, source, operations: others, form, labels = {} }: BuiltInPage,
-  operations: Operations,
-  reader: PageViewer,
-) => ({
-  id,
-  kind,
-  title: translate(title, reader),
-  ...given(form, 'form', (one) => formView(one, operations, reader, new Map(Object.entries(labels)))),
-  operations: Object.fromEntries(
-    [source, ...others].flatMap((name) => {
-      const operation = operations.get(name)
-      return operation === undefined ? [] : [[name, callOf(operation, reader)]]
-    }),
-  ),
-})
+function ownView(page: BuiltInPage, operations: Operations, reader: PageViewer) {
+  const { id, kind, title, source, operations: others, form } = page
+  const labels = translated(labelsSchema, page.labels ?? {}, reader.locale)
+  return {
+    id,
+    kind,
+    title: localize(title, reader.locale),
+    ...given(form, 'form', (one) =>
+      formView(translated(formSchema, one, reader.locale), operations, reader, new Map(Object.entries(labels))),
+    ),
+    operations: Object.fromEntries(
+      [source, ...others].flatMap((name) => {
+        const operation = operations.get(name)
+        return operation === undefined ? [] : [[name, callOf(operation, reader)]]
+      }),
+    ),
+  }
+}
 
 function operationOf(id: string, operations: Operations): Operation {
   const operation = operations.get(id)
@@ -310,5 +288,7 @@ export function pageView(
   reader: PageViewer,
 ) {
   if (page.kind === 'own') return ownView(page, operations, reader)
-  return page.kind === 'list' ? listView(page, operations, reader) : detailView(page, operations, reader)
+  return page.kind === 'list'
+    ? listView(translated(pageSchema, page, reader.locale), operations, reader)
+    : detailView(translated(pageSchema, page, reader.locale), operations, reader)
 }

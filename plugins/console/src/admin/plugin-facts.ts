@@ -1,7 +1,6 @@
 import { createStaticLabelSource, type LabelSource } from '@plinth/admin'
 import { type HttpServer, nullable, type RateLimited, type RouteInfo, rateLimitedAnnotation, Type } from '@plinth/http'
 import {
-  auditTrail,
   healthCheck,
   type Kernel,
   kernel,
@@ -9,9 +8,8 @@ import {
   localize,
   type Plugin,
   quickstartCleanup,
-  unwrapOptional,
 } from '@plinth/kernel'
-import { configAdmin, declaredTasks } from '@plinth/kernel/host'
+import { auditTrail, configAdmin, declaredTasks, unwrapOptional } from '@plinth/kernel/host'
 
 /** Permission to view the plugins of the product. */
 export const viewPlugins = 'console:plugin:view'

@@ -1,5 +1,5 @@
-import type { PageDeclaration, TileDeclaration } from '@plinth/admin'
-import { type LocalizedText, localize } from '@plinth/kernel'
+import { type PageDeclaration, type TileDeclaration, tileSchema, translated } from '@plinth/admin'
+import { withoutUndefined } from './column-and-field-views.ts'
 import { itemOf, memberAt, type Operation, withoutNull } from './operations.ts'
 import { builtInPages } from './own-pages.ts'
 
@@ -11,21 +11,18 @@ type PageLink = { readonly id: string; readonly filter?: Readonly<Record<string,
 
 /** Returns a tile for the browser: its operation, and the member that is shown. */
 export function tileView(
-  { title, lead, query = {}, opens, page: _, order: __, ...tile }: TileDeclaration,
+  declared: TileDeclaration,
   { method, path }: Operation,
   { locale, pageOf }: { readonly locale: string; readonly pageOf: (link: PageLink) => object | undefined },
 ) {
-  const translate = (text: LocalizedText) => localize(text, locale)
-  const opened = opens && pageOf(opens)
+  const { query = {}, opens, page: _, order: __, ...tile } = translated(tileSchema, declared, locale)
   return {
     ...tile,
-    title: translate(title),
     operation: tile.source,
     method,
     path,
     query,
-    ...(lead === undefined ? {} : { lead: translate(lead) }),
-    ...(opened === undefined ? {} : { opens: opened }),
+    ...withoutUndefined({ opens: opens && pageOf(opens) }),
   }
 }
 

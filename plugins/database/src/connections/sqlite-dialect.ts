@@ -1,7 +1,8 @@
 import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { errorCodeOf, makePrivateDirectory, makePrivateFile } from '@plinth/kernel'
+import { errorCodeOf } from '@plinth/kernel'
+import { makePrivateDirectory, makePrivateFile } from '@plinth/kernel/host'
 import Database, { type Statement } from 'better-sqlite3'
 import {
   type CompiledQuery,

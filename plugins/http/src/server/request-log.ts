@@ -1,4 +1,5 @@
-import { type Logger, toErrorLine } from '@plinth/kernel'
+import type { Logger } from '@plinth/kernel'
+import { toErrorLine } from '@plinth/kernel/host'
 import type { FastifyBaseLogger, FastifyRequest } from 'fastify'
 
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const

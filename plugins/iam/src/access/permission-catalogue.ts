@@ -9,9 +9,9 @@ import {
   type ManifestEntries,
   type PermissionDeclaration,
   type PluginDataStore,
-  pluginTitle,
   type UpgradeStep,
 } from '@plinth/kernel'
+import { pluginTitle } from '@plinth/kernel/host'
 import type { DataScope } from '../contract.ts'
 import { Permission, RolePermission } from '../entities.ts'
 import { createIdentity } from '../migrations/0001-create-identity.ts'

@@ -5,9 +5,9 @@ import {
   type AuditSummary,
   type Clock,
   fitTextToColumn,
-  maskedSummary,
   type AuditTrail as Trail,
 } from '@plinth/kernel'
+import { maskedSummary } from '@plinth/kernel/host'
 import { LRUCache } from 'lru-cache'
 import { maskIdentifier } from '../accounts/account-names.ts'
 import type { Actor, CallOrigin, LoginAttempt } from '../contract.ts'

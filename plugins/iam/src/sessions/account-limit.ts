@@ -1,4 +1,5 @@
-import { type ConfigView, formatDuration, type UpgradeStep } from '@plinth/kernel'
+import type { ConfigView, UpgradeStep } from '@plinth/kernel'
+import { formatDuration } from '@plinth/kernel/host'
 import type { keys } from '../config.ts'
 import { iamError } from '../declarations.ts'
 

@@ -6,7 +6,8 @@ import {
   readDatabaseTime,
   startLeaseRenewal,
 } from '@plinth/coordination'
-import { errorReason, mayProcessBeAlive, processIdentity, RepeatedFailureLog } from '@plinth/kernel'
+import { errorReason, RepeatedFailureLog } from '@plinth/kernel'
+import { mayProcessBeAlive, processIdentity } from '@plinth/kernel/host'
 import type { InstallServices } from '../requires.ts'
 import { businessError } from '../texts.ts'
 

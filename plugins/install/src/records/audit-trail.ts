@@ -1,5 +1,6 @@
 import { type FoundPage, findPage, type PageWindow } from '@plinth/database'
-import { errorReason, fitTextToColumn, maskedSummary } from '@plinth/kernel'
+import { errorReason, fitTextToColumn } from '@plinth/kernel'
+import { maskedSummary } from '@plinth/kernel/host'
 import type { InstallAudit, InstallAuditEntry, Outcome } from '../contract.ts'
 import type { Caller } from '../entry/caller.ts'
 import type { InstallServices } from '../requires.ts'

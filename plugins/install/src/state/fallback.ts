@@ -1,6 +1,7 @@
 import type { DatabaseErrorCode } from '@plinth/database'
-import { type Clock, type Kernel, type Logger, nodeEnvironmentOf, type PlinthError } from '@plinth/kernel'
+import type { Clock, Kernel, Logger, PlinthError } from '@plinth/kernel'
 import type { FailedStart } from '@plinth/kernel/host'
+import { nodeEnvironmentOf } from '@plinth/kernel/host'
 import type { InstallConfig } from '../config.ts'
 import { installError } from '../declarations.ts'
 import { installToken } from '../entry/install-token.ts'

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { errorCodeOf, makePrivateDirectory } from '@plinth/kernel'
+import { errorCodeOf } from '@plinth/kernel'
+import { makePrivateDirectory } from '@plinth/kernel/host'
 import type { InstallFiles } from '../files.ts'
 
 /** A small JSON file on the local disk that is written atomically. */

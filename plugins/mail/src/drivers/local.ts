@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { access, constants, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { bilingual, ChannelError, type Clock, type Logger, makePrivateDirectory } from '@plinth/kernel'
+import { bilingual, ChannelError, type Clock, type Logger } from '@plinth/kernel'
+import { makePrivateDirectory } from '@plinth/kernel/host'
 import type { MailDriver } from '../contract.ts'
 import { acceptAllRecipients, deferAllAsCancelled, failAllRecipients } from './failures.ts'
 

@@ -1,4 +1,4 @@
-import { routesWith, spanQuery, Type } from '@plinth/http'
+import { amountSum, figureRoute, Type } from '@plinth/http'
 import { permissionCodes } from '../declarations.ts'
 import type { Parts } from '../parts.ts'
 import type { PointsFigures } from './points-figures.ts'
@@ -7,43 +7,23 @@ interface FigureDependencies extends Pick<Parts, 'db'> {
   readonly figures: PointsFigures
 }
 
-const amount = (description: string) =>
-  Type.String({ pattern: '^\\d+$', description: `${description} In minor units of the asset, as decimal text.` })
-
-const { route } = routesWith<FigureDependencies>()
-
 export const figureRoutes = [
-  route({
-    method: 'GET',
+  figureRoute<FigureDependencies>({
     path: '/api/v1/admin/member-points/figures',
     summary: 'Add up issued, spent and expired points over time',
     access: { permission: permissionCodes.ledgerView, scope: 'all' },
-    request: { query: Type.Object(spanQuery.properties) },
-    response: Type.Object({
-      items: Type.Array(
-        Type.Object({
-          at: Type.String({
-            description: 'Day in the time zone of the points programme, or hour of a short time span.',
-          }),
-          asset: Type.String(),
-          issued: amount('Points granted. Points that were taken back are not subtracted.'),
-          spent: amount('Points spent.'),
-          expired: amount('Points that expired.'),
-        }),
-      ),
-    }),
-    reasons: [],
-    async handler({ query }, { db, figures }) {
-      const steps = await figures.over(spanQuery.parse(query, db.clock.now()))
-      return {
-        items: steps.map(({ at, by, sums }) => ({
-          at,
-          asset: by,
-          issued: String(sums.granted),
-          spent: String(sums.consumed),
-          expired: String(sums.expired),
-        })),
-      }
+    zoneOf: 'the points programme',
+    by: { asset: Type.String() },
+    sums: {
+      issued: amountSum('Points granted. Points that were taken back are not subtracted.'),
+      spent: amountSum('Points spent.'),
+      expired: amountSum('Points that expired.'),
+    },
+    async steps(_request, { figures }, span) {
+      const steps = await figures.over(span)
+      return steps.map(({ at, by, sums: { granted, consumed, expired } }) => {
+        return { at, by, sums: { issued: granted, spent: consumed, expired } }
+      })
     },
   }),
 ]

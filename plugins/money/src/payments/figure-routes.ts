@@ -1,5 +1,5 @@
 import { type Database, sumsByStep, sumsOverTime } from '@plinth/database'
-import { count, routesWith, spanQuery, Type, withDescription } from '@plinth/http'
+import { amountSum, count, figureRoute, Type, withDescription } from '@plinth/http'
 import { callerRowsSql } from '@plinth/iam'
 import { orderOwnerColumn, ownerThroughOrder } from './contract.ts'
 import { permissionCodes } from './declarations.ts'
@@ -10,35 +10,21 @@ interface FigureDependencies {
   readonly dayOf: (moment: Date) => string
 }
 
-const amount = (description: string) =>
-  Type.String({ pattern: '^\\d+$', description: `${description} In minor units of the asset, as decimal text.` })
-
 const figures = ['orders', 'paidOrders', 'revenue', 'refunded'] as const
 
-const { route } = routesWith<FigureDependencies>()
-
 export const figureRoutes = [
-  route({
-    method: 'GET',
+  figureRoute<FigureDependencies>({
     path: '/api/v1/admin/money/payment-figures',
     summary: 'Count payment orders, and add up payments and refunds over time',
     access: { permission: permissionCodes.paymentView, scope: 'caller' },
-    request: { query: Type.Object(spanQuery.properties) },
-    response: Type.Object({
-      items: Type.Array(
-        Type.Object({
-          at: Type.String({ description: 'Day in the time zone of the site, or hour of a short time span.' }),
-          asset: Type.String({ description: 'Currency or asset of the amounts.' }),
-          orders: withDescription(count, 'Payment orders that were created.'),
-          paidOrders: withDescription(count, 'Payment orders that were paid, whenever they were created.'),
-          revenue: amount('Payments, including those that were refunded later.'),
-          refunded: amount('Refunds of payments, whenever they were paid.'),
-        }),
-      ),
-    }),
-    reasons: [],
-    async handler(request, { db, dayOf }) {
-      const span = spanQuery.parse(request.query, db.clock.now())
+    by: { asset: Type.String({ description: 'Currency or asset of the amounts.' }) },
+    sums: {
+      orders: withDescription(count, 'Payment orders that were created.'),
+      paidOrders: withDescription(count, 'Payment orders that were paid, whenever they were created.'),
+      revenue: amountSum('Payments, including those that were refunded later.'),
+      refunded: amountSum('Refunds of payments, whenever they were paid.'),
+    },
+    async steps(request, { db, dayOf }, span) {
       const orders = 'money_payment_order'
       const where = callerRowsSql(request, orders, orderOwnerColumn)
       const created = sumsOverTime(db, {
@@ -69,21 +55,11 @@ export const figureRoutes = [
       })
       const none = { orders: 0n, paidOrders: 0n, revenue: 0n, refunded: 0n }
       const found = (await Promise.all([created, paid, refunded])).flat()
-      const steps = sumsByStep(
+      return sumsByStep(
         found.map((one) => ({ ...one, sums: { ...none, ...one.sums } })),
         figures,
         { span, dayOf },
       )
-      return {
-        items: steps.map(({ at, by, sums }) => ({
-          at,
-          asset: by,
-          orders: Number(sums.orders),
-          paidOrders: Number(sums.paidOrders),
-          revenue: String(sums.revenue),
-          refunded: String(sums.refunded),
-        })),
-      }
     },
   }),
 ]

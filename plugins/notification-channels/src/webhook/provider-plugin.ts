@@ -1,4 +1,5 @@
-import { definePlugin, inBothLocales, type KeyDeclaration, key, type Plugin } from '@plinth/kernel'
+import { definePlugin, type KeyDeclaration, key, type Plugin } from '@plinth/kernel'
+import { inBothLocales } from '@plinth/kernel/host'
 import { type WebhookProvider, type WebhookProviderSettings, webhookProvider } from './contract.ts'
 
 type Setting = KeyDeclaration<string | undefined> | KeyDeclaration<boolean | undefined>

@@ -1,5 +1,11 @@
-import { bilingual, type LocalizedText, localize, maskedValue, nearestName, validateValue } from '@plinth/kernel'
-import { type CatalogueEntry, countValueCharacters, maxSecretsLength, secretsTooLongRule } from '@plinth/kernel/host'
+import { bilingual, type LocalizedText, localize, maskedValue, nearestName } from '@plinth/kernel'
+import {
+  type CatalogueEntry,
+  countValueCharacters,
+  maxSecretsLength,
+  secretsTooLongRule,
+  validateValue,
+} from '@plinth/kernel/host'
 import type { ConfigChange, KeyProblem } from '../contract.ts'
 import type { StoredConfig } from '../storage/config-store.ts'
 

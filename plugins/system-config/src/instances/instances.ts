@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Database, insertRows } from '@plinth/database'
-import { type Clock, errorReason, type Logger, processIdentity } from '@plinth/kernel'
+import { type Clock, errorReason, type Logger } from '@plinth/kernel'
+import { processIdentity } from '@plinth/kernel/host'
 import type { SharedStore } from '@plinth/shared-store'
 import type { InstanceState } from '../contract.ts'
 import { InstanceRow } from '../entities.ts'

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { link, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { errorCodeOf, type Logger, makePrivateDirectory } from '@plinth/kernel'
+import { errorCodeOf, type Logger } from '@plinth/kernel'
+import { makePrivateDirectory } from '@plinth/kernel/host'
 import { formatMasterKey, type MasterKey, newMasterKey, parseMasterKey } from './secret-box.ts'
 
 export interface Keyring {

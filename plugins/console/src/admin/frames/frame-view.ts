@@ -1,11 +1,15 @@
-import type { FramePageDeclaration, FrameWrite, PageColumn } from '@plinth/admin'
-import { localize } from '@plinth/kernel'
-import { callOf, columnViews, type PageViewer } from '../column-and-field-views.ts'
+import { type FramePageDeclaration, type FrameWrite, pageSchema, type Translated, translated } from '@plinth/admin'
+import { type Column, callOf, columnViews, type PageViewer, withoutUndefined } from '../column-and-field-views.ts'
 import { membersOf, type Operation, withoutNull } from '../operations.ts'
 import { requestOf } from './frame-faults.ts'
 
 /** Describes a page in a frame: the address of its document, and the operations that it may call. */
-export function frameView(page: FramePageDeclaration, operations: ReadonlyMap<string, Operation>, reader: PageViewer) {
+export function frameView(
+  declared: FramePageDeclaration,
+  operations: ReadonlyMap<string, Operation>,
+  reader: PageViewer,
+) {
+  const page = translated(pageSchema, declared, reader.locale)
   const { id, kind, title, lead, source, texts = {}, reads = [], writes = [] } = page
   const known = <T>(name: string, view: (operation: Operation) => T): readonly (readonly [string, T])[] => {
     const operation = operations.get(name)
@@ -14,10 +18,10 @@ export function frameView(page: FramePageDeclaration, operations: ReadonlyMap<st
   return {
     id,
     kind,
-    title: localize(title, reader.locale),
-    ...(lead === undefined ? {} : { lead: localize(lead, reader.locale) }),
+    title,
+    texts,
+    ...withoutUndefined({ lead }),
     document: `frames/${id}`,
-    texts: Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, localize(text, reader.locale)])),
     operations: Object.fromEntries([
       ...[source, ...reads].flatMap((name) => known(name, (operation) => readView(operation, reader))),
       ...writes.flatMap((write) => known(write.operation, (operation) => writeView(write, operation, reader))),
@@ -32,22 +36,19 @@ const readView = (operation: Operation, reader: PageViewer) => ({
   members: Object.keys(membersOf(operation.body)),
 })
 
-function writeView(write: FrameWrite, operation: Operation, reader: PageViewer) {
-  const { label, confirm, columns = [], reason, tone } = write
+function writeView(write: Translated<FrameWrite>, operation: Operation, reader: PageViewer) {
+  const { columns = [], ...rest } = write
   const request = requestOf(operation)
   const shown = new Set(columns.map(({ field }) => field.split('.')[0]))
   const others = Object.entries(membersOf(request))
     .filter(([name]) => !shown.has(name))
-    .map(([field, schema]): PageColumn => {
+    .map(([field, schema]): Column => {
       const type = withoutNull(schema)?.['type']
       return { field, as: type === 'object' || type === 'array' ? 'json' : type === 'boolean' ? 'flag' : 'text' }
     })
   return {
+    ...rest,
     ...readView(operation, reader),
-    label: localize(label, reader.locale),
-    ...(confirm === undefined ? {} : { confirm: localize(confirm, reader.locale) }),
-    ...(reason === undefined ? {} : { reason }),
-    ...(tone === undefined ? {} : { tone }),
     columns: columnViews([...columns, ...others], { item: request, helps: operation.helps }, reader),
   }
 }

@@ -1,12 +1,14 @@
+import type { DataOf } from '@plinth/client'
+import type * as Declared from './declared-pages.gen.ts'
 import type { Callable, Value } from './operations.ts'
 
 /*
- * Types of pages as the server describes them: declarations together with their operations, in the language of the
- * page.
+ * Types of pages as the server describes them: declarations in the language of the page, together with their operations.
+ * The types of the declarations are generated from their schemas.
  */
 
 export type Json = Readonly<Record<string, unknown>>
-export type Tone = 'good' | 'info' | 'warn' | 'bad' | 'quiet'
+export type Tone = NonNullable<Declared.Column['tones']>[string]
 
 export interface Operation extends Callable {
   readonly operation: string
@@ -20,21 +22,9 @@ export interface Operation extends Callable {
   readonly dataScope?: 'all'
 }
 
-export interface Column {
-  readonly field: string
-  readonly as: string
+export interface Column extends Omit<Declared.Column, 'of' | 'columns'> {
   readonly title: string
   readonly description?: string
-  readonly link?: boolean
-  readonly opens?: { readonly base: string; readonly path: string }
-  readonly mono?: boolean
-  readonly hidden?: boolean
-  readonly unit?: 'bytes' | 'ms' | 's' | 'percent'
-  /** True if the list shows the sum of the column. */
-  readonly total?: boolean
-  readonly tones?: Readonly<Record<string, Tone>>
-  readonly labels?: Readonly<Record<string, string>>
-  readonly member?: string
   /** For a structured value: the titles of its members, by name. */
   readonly titles?: Readonly<Record<string, string>>
   /**
@@ -42,13 +32,6 @@ export interface Column {
    * `opens`, the id is part of the path.
    */
   readonly of?: { readonly labels: string; readonly page?: string; readonly opens?: readonly string[] }
-  readonly before?: string
-  readonly format?: string
-  readonly fallback?: string
-  readonly currency?: string
-  readonly asset?: string
-  readonly decimals?: string
-  readonly symbol?: string
   readonly columns?: readonly Column[]
 }
 
@@ -60,12 +43,8 @@ export interface Field {
   readonly description?: string
   readonly schema: Json
   readonly labels?: Readonly<Record<string, string>>
-  /** Objects to choose from. `more`: further values. `free`: any text is allowed. */
-  readonly options?: {
-    readonly labels: string
-    readonly more?: Readonly<Record<string, string>>
-    readonly free?: boolean
-  }
+  /** Objects to choose from. */
+  readonly options?: Omit<Declared.LabelPicker, 'title' | 'optional'>
   /** Operation that returns the choices, or the permission that the user needs for it. */
   readonly choices?: Choices | { readonly allowed: false; readonly permission?: string }
   /** How a file is uploaded. The value of the field is the id of the upload. */
@@ -89,20 +68,11 @@ export interface StoredFile {
   readonly url: string
 }
 
-export type Parameter = { readonly field: string } | { readonly value: Value }
+export type Parameter = NonNullable<Choices['params']>[string]
 
 /** Choices of a field, which an operation returns. */
-export interface Choices extends Operation {
+export interface Choices extends Operation, Omit<Declared.Choices, 'operation' | 'title'> {
   readonly allowed: true
-  /** Member of an item that is sent. */
-  readonly value: string
-  /** Member of an item that is shown. Default: `value`. */
-  readonly name?: string
-  /** Parameters: constants, or the values of other fields or of members of the page's object. */
-  readonly params?: Readonly<Record<string, Parameter>>
-  readonly query?: Readonly<Record<string, Parameter>>
-  /** Parameter for the typed text. */
-  readonly search?: string
   /** Number of items to read, if the operation has pages. */
   readonly size?: number
 }
@@ -114,19 +84,15 @@ export type Source =
 export type Sources = Readonly<Record<string, Source>>
 
 /** A read-only operation whose response is shown before a write. */
-interface Preview extends Operation {
+interface Preview extends Operation, Omit<Declared.Preview, 'operation' | 'params' | 'body' | 'columns'> {
   readonly params?: Sources
   readonly body?: Sources
-  readonly takes?: readonly string[]
-  /** Member of the response that is false if the write is not possible. */
-  readonly possible?: string
   readonly columns: readonly Column[]
 }
 
 /** A preview that is shown next to a form while the user types. */
-export interface LivePreview extends Preview {
+export interface LivePreview extends Preview, Pick<Declared.LivePreview, 'samples'> {
   readonly takes: readonly string[]
-  readonly samples?: { readonly into: string; readonly of: string }
 }
 
 /** A template variable for which the user can type a sample value. */
@@ -139,7 +105,7 @@ export interface PreviewVariable {
 }
 
 /** Common members of actions and forms. */
-export interface Write extends Operation {
+export interface Write extends Operation, Pick<Declared.Form, 'created' | 'reason' | 'tone' | 'amounts'> {
   readonly body?: Sources
   readonly preview?: string | Preview
   readonly answer?: readonly Column[]
@@ -149,67 +115,41 @@ export interface Write extends Operation {
     readonly good: readonly Value[]
     readonly labels?: Readonly<Record<string, string>>
   }
-  /** Page and id of the row that the write creates. */
-  readonly created?: { readonly page: string; readonly field: string }
-  readonly reason?: 'optional' | 'required'
-  readonly tone?: 'danger'
-  /** Members that the user types in the main unit and that are sent in minor units. */
-  readonly amounts?: Readonly<Record<string, { readonly unit: string } | { readonly field: string }>>
   /** Titles of the members that are sent without user input. */
   readonly titles?: Readonly<Record<string, string>>
 }
 
-export interface Action extends Write {
-  readonly label: string
+export interface Action extends Write, Pick<Declared.Action, 'label' | 'once' | 'confirm' | 'type' | 'undo'> {
   readonly params: Sources
   readonly query?: Sources
   readonly ask?: readonly Field[]
-  readonly once?: string
   readonly when?: Readonly<Record<string, readonly Value[]>>
-  readonly confirm?: string
-  readonly type?: string
-  /** Operation of the action of the same page that reverses this one. */
-  readonly undo?: string
 }
 
-/** Unit of an amount. */
-export interface AmountUnit {
-  readonly displayName: string
-  /** Number of decimal places between the minor unit and the main unit. */
-  readonly scale: number
-  readonly symbol?: string
-}
+/** Unit of an amount, with the number of decimal places between the minor unit and the main unit. */
+export type AmountUnit = Navigation['units'][string]
 
-export interface Form extends Write {
-  readonly title: string
-  readonly lead?: string
-  readonly submit?: string
+export interface Form
+  extends Write,
+    Omit<
+      Declared.Form,
+      keyof Write | 'fields' | 'params' | 'livePreview' | 'showWhen' | 'defaults' | 'options' | 'choices'
+    > {
   readonly fields: readonly Field[]
-  /** Groups of fields. Other fields come first. */
-  readonly sections?: readonly { readonly title: string; readonly fields: readonly string[] }[]
-  readonly whole?: boolean
   readonly params?: Sources
-  readonly secret?: readonly string[]
-  readonly long?: readonly string[]
   readonly livePreview?: LivePreview
-  readonly version?: string
-  readonly once?: string
 }
 
-export interface Bulk extends Write {
-  readonly label: string
-  readonly ids: string
+export interface Bulk extends Write, Pick<Declared.BulkAction, 'label' | 'ids' | 'confirm'> {
   readonly max: number
   readonly ask?: readonly Field[]
-  readonly confirm?: string
 }
 
 /** A chart with numbers over time: its operation, and the displayed members of the rows. */
-export interface Chart extends Callable {
-  readonly id: string
-  readonly title: string
-  readonly lead?: string
-  readonly as: 'line' | 'bar' | 'share'
+export interface Chart
+  extends Callable,
+    Pick<Declared.OperationChart, 'id' | 'title' | 'lead' | 'at' | 'by' | 'names' | 'currency'> {
+  readonly as: NonNullable<Declared.OperationChart['as']>
   /** If set, the chart shows the time range of its page. */
   readonly follows?: 'range'
   readonly unit?: Column['unit']
@@ -219,40 +159,20 @@ export interface Chart extends Callable {
     readonly title: string
     readonly query: Readonly<Record<string, Value>>
   }[]
-  /** Member of a row that contains the time or the day. */
-  readonly at: string
-  /** Member whose values are drawn as separate lines. */
-  readonly by?: string
-  /** Kind of the objects whose ids `by` contains. */
-  readonly names?: string
-  /** For amounts in minor units: the member that contains the asset or the currency. */
-  readonly currency?: string
   /** Names for the values of `by`. */
   readonly labels: Readonly<Record<string, string>>
   readonly lines: readonly { readonly field: string; readonly title: string; readonly tone?: Tone }[]
 }
 
 /** A tile shows one number: a member of the response, or the sum of a member over all its rows. */
-export interface Tile extends Callable {
-  readonly id: string
+export interface Tile
+  extends Callable,
+    Pick<Declared.Tile, 'id' | 'title' | 'lead' | 'range' | 'field' | 'currency' | 'more'> {
   readonly operation: string
-  readonly title: string
-  readonly lead?: string
   readonly query: Readonly<Record<string, Value>>
-  /** True if the tile follows the time range of its page. */
-  readonly range?: boolean
-  readonly field: string
-  readonly currency?: string
   readonly unit?: Column['unit']
-  /** Whether a larger number is good or bad. */
-  readonly more?: 'good' | 'bad'
-  /** Page with the details. */
-  readonly opens?: {
-    readonly id: string
-    readonly filter?: Readonly<Record<string, string>>
-    /** True if the page has a time filter. */
-    readonly hasRange: boolean
-  }
+  /** Page with the details. `hasRange`: true if the page has a time filter. */
+  readonly opens?: NonNullable<Declared.Tile['opens']> & { readonly hasRange: boolean }
 }
 
 /**
@@ -266,13 +186,12 @@ interface AnyPage extends Operation {
   readonly title: string
   readonly charts: readonly Chart[]
   readonly tiles: readonly Tile[]
+  readonly live?: PageRefresh
 }
 
-export interface ListPage extends AnyPage {
-  readonly kind: 'list'
-  readonly lead?: string
-  readonly empty?: string
-  readonly key: string
+export interface ListPage
+  extends AnyPage,
+    Pick<Declared.ListPage, 'kind' | 'lead' | 'empty' | 'key' | 'sort' | 'detail'> {
   readonly columns: readonly Column[]
   readonly isPaged: boolean
   /** True if the list accepts the parameter `count`. */
@@ -282,35 +201,26 @@ export interface ListPage extends AnyPage {
   readonly range?: { readonly title: string }
   readonly sorts: readonly string[]
   readonly filters: readonly Field[]
-  readonly sort?: string
   readonly actions: readonly Action[]
   readonly bulk: readonly Bulk[]
   readonly create?: Form
   /** Buttons that open another page. */
-  readonly links: readonly { readonly page: string; readonly label: string }[]
+  readonly links: NonNullable<Declared.ListPage['links']>
   readonly forms: readonly Form[]
-  readonly detail?: string
-  readonly live?: PageRefresh
 }
 
-export interface DetailPage extends AnyPage {
-  readonly kind: 'detail'
-  readonly name?: string
-  readonly param?: string
+export interface DetailPage extends AnyPage, Pick<Declared.DetailPage, 'kind' | 'name' | 'param'> {
   readonly sections: readonly { readonly title?: string; readonly columns: readonly Column[] }[]
   readonly related: readonly { readonly page: string; readonly title: string; readonly filter: Sources }[]
   readonly form?: Form
   readonly actions: readonly Action[]
-  readonly live?: PageRefresh
 }
 
 /** An operation that a frame may call. A write has a label, and the columns of its confirmation dialog. */
-export interface FrameOperation extends Operation {
-  readonly label?: string
-  readonly confirm?: string
+export interface FrameOperation
+  extends Operation,
+    Partial<Pick<Declared.FrameWrite, 'label' | 'confirm' | 'reason' | 'tone'>> {
   readonly columns?: readonly Column[]
-  readonly reason?: 'optional' | 'required'
-  readonly tone?: 'danger'
   /** Names of the path parameters, the query parameters and the body members. */
   readonly params: readonly string[]
   readonly query: readonly string[]
@@ -341,40 +251,12 @@ export interface OwnPageView {
   readonly form?: Form
 }
 
-export interface Navigation {
-  readonly siteName: string
-  readonly siteTitle: string
-  readonly timeZone: string
-  /** Units of amounts, by asset. */
-  readonly units: Readonly<Record<string, AmountUnit>>
-  readonly groups: readonly {
-    readonly id: string
-    readonly title: string
-    /** Name of the icon of a group that a plugin declares. */
-    readonly icon?: string
-    readonly pages: readonly {
-      readonly id: string
-      readonly title: string
-      readonly kind: Page['kind'] | 'own'
-      /** Ids of the detail pages that open from this page. */
-      readonly details: readonly string[]
-      /** For a custom page: the parameters of its address that receive the id of an object. */
-      readonly opens?: readonly string[]
-    }[]
-  }[]
-}
+/** The pages that the user may see, with the units of amounts by asset or currency. */
+export type Navigation = DataOf<'getConsolePages'>
 
 /** A condition that may need the attention of an operator, with the operation that counts its cases. */
-export interface Attention extends Callable {
-  readonly id: string
+export interface Attention extends Callable, Omit<Declared.Attention, 'source' | 'query' | 'live'> {
   readonly operation: string
   readonly live: PageRefresh
-  readonly title: string
-  readonly tone: 'bad' | 'warn'
   readonly query: Readonly<Record<string, Value>>
-  readonly count?: string
-  readonly where?: Readonly<Record<string, Value>>
-  readonly filled?: string
-  readonly page?: { readonly id: string; readonly filter?: Readonly<Record<string, string>> }
-  readonly place?: 'overview' | 'navigation'
 }

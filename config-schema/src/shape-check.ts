@@ -1,4 +1,5 @@
-import { type Keyword, keywords, nearestName } from '@plinth/config-schema/reading'
+import { type Keyword, keywords, typeRules } from './keywords.ts'
+import { nearestName } from './nearest.ts'
 import type { Shape, ShapeType } from './shape.ts'
 
 /** A part of a value that does not match its shape. */
@@ -14,14 +15,10 @@ type Members = Readonly<Record<string, unknown>>
 const isObject = (value: unknown): value is Members =>
   (typeof value === 'object' || typeof value === 'function') && value !== null && !Array.isArray(value)
 
-const matchers: Readonly<Record<ShapeType, (value: unknown) => boolean>> = {
-  string: (value) => typeof value === 'string',
-  integer: Number.isSafeInteger,
-  number: Number.isFinite,
-  boolean: (value) => typeof value === 'boolean',
-  array: Array.isArray,
-  object: isObject,
-  function: (value) => typeof value === 'function',
+/** Types match as in values of keys, but functions are objects, too. */
+function isOfType(value: unknown, type: string): boolean {
+  if (type === 'function') return typeof value === 'function'
+  return type === 'object' ? isObject(value) : typeRules[type]?.matches(value) === true
 }
 
 const nouns: Readonly<Record<ShapeType, string>> = {
@@ -59,7 +56,7 @@ function joined(place: string, path: string): string {
 
 function problemsOf(shape: Shape, value: unknown): ShapeProblem[] {
   const { types: allowed } = compiled(shape)
-  if (allowed.length > 0 && !allowed.some((type) => matchers[type](value))) {
+  if (allowed.length > 0 && !allowed.some((type) => isOfType(value, type))) {
     const values = shape.enum === undefined ? undefined : ruleOf('enum', shape.enum)
     return [mustBe(shape.description ?? values ?? allowed.map((type) => nouns[type]).join(' or '), value)]
   }
@@ -114,8 +111,7 @@ function compiled(shape: Shape): Compiled {
 
 function brokenRule(shape: Shape, value: unknown): string | undefined {
   for (const [name, operand, keyword] of compiled(shape).rules) {
-    const isOfType = keyword.types.some((type) => matchers[type as ShapeType](value))
-    if (!isOfType || keyword.met(value, operand, {})) continue
+    if (!keyword.types.some((type) => isOfType(value, type)) || keyword.met(value, operand, {})) continue
     const isDescribed = shape.description !== undefined && (name === 'pattern' || name === 'enum')
     return isDescribed ? shape.description : ruleOf(name, operand)
   }

@@ -1,17 +1,19 @@
-import { memberAt } from '../contracts/contributions.ts'
-import type {
-  CommandDeclaration,
-  InstallTask,
-  PermissionDeclaration,
-  ScheduledTask,
-} from '../contracts/declarations.ts'
+import {
+  appendPathProperty,
+  describeValue,
+  findShapeProblems,
+  type Shape,
+  type ShapeProblem,
+  type ShapeType,
+  shape,
+} from '@plinth/config-schema/shapes'
 import { businessCodes } from '../errors/business-error.ts'
 import { kernelError } from '../errors/kernel-errors.ts'
 import type { ReportProblem } from '../plan-declarations.ts'
 import { type Declared, implementedMembers, type Plugin, roles } from '../plugin.ts'
 import type { AnyReferenceType, ExtensionPoint } from '../refs.ts'
-import { type Shape, type ShapeType, shape } from './shape.ts'
-import { appendPathProperty, describeValue, findShapeProblems, type ShapeProblem } from './shape-check.ts'
+import { memberAt } from './contributions.ts'
+import type { CommandDeclaration, InstallTask, PermissionDeclaration, ScheduledTask } from './declarations.ts'
 
 const shapeTypes: readonly ShapeType[] = ['string', 'integer', 'number', 'boolean', 'array', 'object', 'function']
 const knownShape: Shape = { properties: shapeOfShapes(), additionalProperties: false }
