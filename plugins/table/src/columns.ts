@@ -92,7 +92,8 @@ export interface Column<F extends Facts> {
   unaudited(): Column<F>
 }
 
-interface Plain<P extends object, V, Kind extends Facts['kind']> {
+/** The facts of a column to which no rule was added. */
+export interface Plain<P extends object, V, Kind extends Facts['kind']> {
   readonly property: P
   readonly row: V
   readonly view: V

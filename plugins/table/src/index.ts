@@ -11,6 +11,7 @@ export {
   type Facts,
   type FactsOf,
   localizedOf,
+  type Plain,
   type PlainName,
   type RowOf,
   type Text,
