@@ -101,11 +101,13 @@ const faults: Readonly<Record<string, (cell: Cell) => Promise<unknown>>> = {
       .or(page.getByText('Saved', { exact: true }))
       .first()
       .waitFor()
+    // The config centre may find out later, while the dialog is open. Then there is nothing to save.
+    const nothingLeft = page.getByText('No changes to save.', { exact: true })
     if (await commit.isVisible()) {
       t.strictSame(await typed(), input)
-      await commit.click()
+      await commit.click({ timeout: 5_000 }).catch(() => nothingLeft.waitFor())
     }
-    await cell.reported()
+    if (!(await nothingLeft.isVisible())) await cell.reported()
     t.equal(await effects(), 1, 'it is not done again')
   },
   async 'session end'(cell) {
