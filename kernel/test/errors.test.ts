@@ -396,3 +396,8 @@ t.test('C-002 tests cause every coded error, and each contains the problem and a
     t.notMatch(`${problem.message} ${problem.fix}`, /\{\{\w+|undefined|\[object/, `${code} has every detail filled in`)
   }
 })
+
+t.test('a command of a plugin is not taken for one of @plinth/dev', async (t) => {
+  const [error] = await printedBy(['admin', 'create'], { developmentCommands: async () => undefined })
+  t.equal(error?.code, 'PLINTH_PRODUCT_NOT_FOUND')
+})

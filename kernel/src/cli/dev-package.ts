@@ -7,24 +7,20 @@ import { errorCodeOf } from '../errors/coded-error.ts'
 import { exitCodes } from './process-end.ts'
 import { resolveProductFile } from './product-file.ts'
 import type { CommandScope, ProgramEnvironment } from './scope.ts'
+import { plainWordsOf } from './supervisor-link.ts'
 
 /**
  * Commands and options for development. They are in `@plinth/dev`, a development dependency that a product in production
  * does not have.
  */
-const developmentCommands = [
-  'create',
-  'completion',
-  'plugins lock',
-  'plugins diff',
-  'plugins verify',
-  'plugin lock',
-  'plugin diff',
-  'plugin verify',
-  'migrate draft',
-  'openapi --previous',
-  'openapi --types',
-  'openapi --client',
+const developmentCommands: readonly (readonly [command: string, option?: string])[] = [
+  ['create'],
+  ['completion'],
+  ...['plugins', 'plugin'].flatMap((group) => ['lock', 'diff', 'verify'].map((word) => [`${group} ${word}`] as const)),
+  ['migrate draft'],
+  ['openapi', '--previous'],
+  ['openapi', '--types'],
+  ['openapi', '--client'],
 ]
 
 /** The module `@plinth/dev/commands`. */
@@ -65,11 +61,15 @@ export async function loadDevelopmentCommands(
   return file === undefined ? undefined : await import(pathToFileURL(file).href)
 }
 
-/** Returns the command of `@plinth/dev` that a command line contains, such as `plugins lock`. */
-export const developmentCommandIn = (words: readonly string[]): string | undefined =>
-  developmentCommands.find((command) =>
-    command.split(' ').every((part) => words.some((word) => word === part || word.startsWith(`${part}=`))),
+/** Returns the command of `@plinth/dev` that a command line runs, such as `plugins lock`. */
+export function developmentCommandIn(words: readonly string[]): string | undefined {
+  const line = `${plainWordsOf(words).join(' ')} `
+  const has = (option: string) => words.some((word) => word.split('=')[0] === option)
+  const found = developmentCommands.find(
+    ([command, option]) => line.startsWith(`${command} `) && (option === undefined || has(option)),
   )
+  return found?.join(' ')
+}
 
 /** Runs `plinth dev` and returns its exit code. */
 export async function runDevServer(words: readonly string[]): Promise<number> {

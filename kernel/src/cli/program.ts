@@ -30,6 +30,7 @@ import {
   warnOfVisibleSecrets,
 } from './scope.ts'
 import { addStartCommand } from './start-command.ts'
+import { parseServingCommand } from './supervisor-link.ts'
 import { addUpgradeCommand } from './upgrade-command.ts'
 
 /** Runs one `plinth` command line and returns its exit code. Never throws. */
@@ -44,7 +45,8 @@ export async function runProgram(argv: readonly string[], surroundings: ProgramE
   const file = resolveProductFile(argv, surroundings.directory)
   const found = await findProduct(file)
   // A server in production does not load the package.
-  const development = argv.includes('start') ? undefined : await developmentCommands(argv, surroundings.directory)
+  const development =
+    parseServingCommand(argv) === 'start' ? undefined : await developmentCommands(argv, surroundings.directory)
   const program = createProgram(surroundings, output.json)
   const scope: CommandScope = {
     output,

@@ -13,16 +13,16 @@ export const productWordsOf = (words: readonly string[]): readonly string[] =>
       [...optionsWithValue].some((option) => word.startsWith(`${option}=`)),
   )
 
-/** Returns the first word of a command line that is not an option, such as `start` or `config`. */
-const commandOf = (words: readonly string[]) =>
-  words.find((word, index) => !word.startsWith('-') && !optionsWithValue.has(words[index - 1] ?? ''))
+/** Returns the words of a command line that are no options, such as `config get`. Values of other options stay. */
+export const plainWordsOf = (words: readonly string[]): readonly string[] =>
+  words.filter((word, index) => !word.startsWith('-') && !optionsWithValue.has(words[index - 1] ?? ''))
 
 /**
  * Returns `start` or `dev` if the command line runs this command. Returns `undefined` for other commands, and if the
  * user requests help.
  */
 export function parseServingCommand(words: readonly string[]): 'start' | 'dev' | undefined {
-  const command = commandOf(words)
+  const [command] = plainWordsOf(words)
   const isHelp = words.includes('--help') || words.includes('-h')
   return !isHelp && (command === 'start' || command === 'dev') ? command : undefined
 }

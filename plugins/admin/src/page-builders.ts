@@ -159,7 +159,7 @@ type OutcomeName<T> =
   | MemberNames<T, Plain>
   | { [N in keyof T & string]: `${N}.${MemberNames<ListItem<T[N]>, Plain>}` }[keyof T & string]
 
-/** What a name in a declaration names, for the operation `O` and rows of the type `T`. */
+/** Names that a declaration may use, for the operation `O` and rows of the type `T`. */
 interface Names<O extends OperationId, T> {
   // Members of the row.
   readonly any: keyof T & string

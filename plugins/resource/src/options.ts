@@ -48,7 +48,7 @@ export interface Operation {
   readonly throws?: readonly string[]
 }
 
-/** What each hook receives. */
+/** The argument of every hook. */
 export interface Work<P> {
   readonly parts: P
   readonly operator: Operator

@@ -1,5 +1,5 @@
-import { adminPages } from '@plinth/admin'
-import { database } from '@plinth/database'
+import { backOffice } from '@plinth/admin'
+import { database, type WithDatabase } from '@plinth/database'
 import type { EventRef, Events, Handler } from '@plinth/events'
 import { http, type Route, type RouteBuilders, routesWith } from '@plinth/http'
 import { identity } from '@plinth/iam'
@@ -10,7 +10,6 @@ import {
   type KeyDeclarations,
   kernel,
   type MessageTree,
-  optional,
   type Plugin,
   type PluginDeclaration,
   personalData,
@@ -82,31 +81,34 @@ export function defineResourcePlugin<const R extends Requirements = Record<never
   if (handlers.length > 0 && requires?.['events'] === undefined)
     throw new TypeError(`${own.id}: handlers need the service "events" in requires.`)
   const tables = [...new Set(resources.map(({ shape }) => shape.of))]
+  // Two resources of one table declare the same audited kind.
+  const audited: Readonly<Record<string, AuditTexts>> = Object.assign({}, ...resources.map((one) => one.audited))
   const declared = [...permissions, ...resources.flatMap((one) => one.permissions)]
   const textsIn = (locale: 'en' | 'zh-CN') =>
     merged([...resources.map((one) => one.messages), ...(messages ? [messages] : [])].map((one) => one[locale] ?? {}))
   return definePlugin({
     ...own,
     requires: { ...requires, ...base } as Base,
-    contributes: [personalData, auditTexts, optional(adminPages)],
+    contributes: [
+      personalData.of(({ database }: WithDatabase) => {
+        const personal = tables.flatMap((table) => table.personalTables(database))
+        return personal.length === 0 ? undefined : { [own.id]: personal }
+      }),
+      auditTexts.of(audited),
+      ...backOffice({ pages: resources.flatMap((one) => one.pages) }),
+    ],
     config: Object.assign({}, ...resources.map((one) => one.config)) as KeyDeclarations,
     permissions: [...new Map(declared.map((one) => [one.code, one])).values()],
     businessErrors: [...resources.map((one) => one.businessErrors), ...(own.businessErrors ?? [])],
     entities: tables.map(({ entity }) => entity),
     messages: { en: textsIn('en'), 'zh-CN': textsIn('zh-CN') },
     scheduledTasks: resources.flatMap((one) => one.tasks) as never,
-    setup({ plugin, contribute, ...context }) {
+    setup({ plugin, ...context }) {
       const services = context.services as unknown as ServicesOf<R> & ResourceServices
-      const { http, database } = services as ResourceServices
-      // Two resources of one table declare the same audited kind.
-      const audited: Readonly<Record<string, AuditTexts>> = Object.assign({}, ...resources.map((one) => one.audited))
+      const { http } = services as ResourceServices
       const { events } = services as { readonly events?: Events }
       for (const { routes } of resources) http.addRoutes(routes, { parts: services, services })
       http.addRoutes(routes, services as never)
-      for (const page of resources.flatMap((one) => one.pages)) contribute(adminPages, page.id, page)
-      for (const [kind, texts] of Object.entries(audited)) contribute(auditTexts, kind, texts)
-      const personal = tables.flatMap((table) => table.personalTables(database))
-      if (personal.length > 0) contribute(personalData, plugin.id, personal)
       for (const { event, name, handle } of handlers) {
         const run: Handler<unknown> = async (delivery) =>
           void (await handle(delivery.payload as never, services, delivery as never))

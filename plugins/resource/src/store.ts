@@ -48,7 +48,7 @@ export interface Store<S> {
   ): Promise<RowIn<S>>
 }
 
-/** What belongs to a write. */
+/** Options of a write. */
 interface WriteOptions {
   readonly hooks?: AnyHooks
   /** The request, for the hooks. */

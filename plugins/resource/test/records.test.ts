@@ -1,4 +1,4 @@
-/** What a resource leaves behind: audit, personal data, retention. */
+/** Tests the audit, the personal data and the retention of a resource. */
 import { assertMembers } from '@plinth/dev/testing'
 import { onDatabase } from '@plinth/dev/testing/database'
 import { personalRecords } from '@plinth/iam'

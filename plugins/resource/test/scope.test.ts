@@ -1,4 +1,4 @@
-/** Who reaches which rows: permissions and data scope, by operation and kind of owner. */
+/** Tests the permissions and the data scope of each operation, with each kind of owner. */
 
 import { assertMembers } from '@plinth/dev/testing'
 import { onDatabase } from '@plinth/dev/testing/database'

@@ -38,7 +38,7 @@ export type Owner<C> =
   | { readonly type: keyof C & string; readonly id: keyof C & string }
   | { readonly column: keyof C & string; readonly through: TableDescription; readonly key?: string }
 
-/** What the erasure of a user does with the rows of the user. */
+/** Effect of the erasure of a user on the rows of this user. */
 export type Erasure<C> =
   | 'removed'
   | { readonly anonymised: Partial<RowOf<C>>; readonly reason: Text }

@@ -85,7 +85,7 @@ const createThing = defineChangeSet({
   ],
 })
 
-/** Returns what MikroORM knows about an entity, without functions and without objects that each entity has anew. */
+/** Returns the metadata of an entity, without functions and objects that differ between equal entities. */
 function metadataOf(entity: object) {
   const { className, tableName, uniques, indexes, properties }: EntityMetadata = Object(entity).init().meta
   const columns = Object.values(properties).map(({ name, type, length, nullable, primary, customType, ...rest }) => ({
