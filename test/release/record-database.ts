@@ -29,14 +29,13 @@ const origin = { name: 'recording', clientIp: '127.0.0.1', traceId: 'recording',
 const password = 'Correct-horse-7'
 const shop = `0x${'5c'.repeat(20)}` as const
 const wallet = privateKeyToAccount(`0x${'42'.repeat(32)}`)
-/** Values in the config centre: a secret with its destination, signing keys, and keys for directories. */
+/** Values in the config centre: secrets with their destinations, and keys of the examples. */
 const storedValues = {
   'platform.mail.smtp.host': 'mail.example.org',
   'platform.mail.smtp.username': 'postman',
   'platform.mail.smtp.password': 'smtp-secret-of-the-recording',
   'platform.sms.twilio.account-sid': `AC${'1'.repeat(32)}`,
   'platform.sms.twilio.auth-token': 'twilio-secret-of-the-recording',
-  'platform.storage.signing-key': 'signing-key-of-the-recording-0123456789ab',
   'platform.example.mall.test-payments': true,
   'platform.example.mall.credit-asset': 'points:mall',
 }

@@ -19,7 +19,11 @@ import quickstart from '../../examples/quickstart/plinth.config.ts'
 import { readAsFirst } from '../../plugins/system-config/test/fixtures/stored-forms.ts'
 
 const recordings = join(import.meta.dirname, '../fixtures/upgrade')
-const versions = ['78ecff9']
+/** Versions with a recording, and the form in which they store secrets. */
+const versions = [
+  { version: '78ecff9', secrets: 'first' },
+  { version: '17b02a68', secrets: 'combined' },
+] as const
 
 // biome-ignore lint/suspicious/noExplicitAny: responses of many routes
 type Data = any
@@ -113,7 +117,7 @@ async function upgrade(t: Test, dialect: TestDialect, version: string) {
   return { facts, masterKey, chain, running, call, logIn, settled: () => running.service(events).idle() }
 }
 
-for (const version of versions)
+for (const { version, secrets: form } of versions)
   for (const { dialect, skip } of everyDialect)
     t.test(
       `C-040 a database of ${version} is upgraded (${dialect})`,
@@ -172,7 +176,7 @@ for (const version of versions)
         })
 
         await t.test(
-          'stored secrets are bound to their destination, and the earlier version still reads them',
+          'stored secrets take effect and are bound to their destination; the earlier version still reads its own form',
           async (t) => {
             const secrets = ['platform.mail.smtp.password', 'platform.sms.twilio.auth-token']
             const rows = await running
@@ -184,6 +188,10 @@ for (const version of versions)
             t.same(rows.map((row) => row.config_key).sort(), secrets)
             for (const { config_key: key, config_value: text, master_key_id: masterKeyId, destination } of rows) {
               t.equal(running.config.explain(key)?.effective.source, 'database', key)
+              if (form === 'combined') {
+                t.ok(text.startsWith('bound:'), key)
+                continue
+              }
               t.ok(destination, key)
               t.equal(readAsFirst(masterKey, key, text, masterKeyId), facts.storedValues[key], key)
             }
