@@ -1,12 +1,13 @@
-import type {
-  Deprecation,
-  InsecureValue,
-  JsonSchema,
-  JsonValue,
-  KeyDeclaration,
-  LocalizedText,
-  Reload,
-  RequiredWhile,
+import {
+  type Deprecation,
+  type InsecureValue,
+  type JsonSchema,
+  type JsonValue,
+  type KeyDeclaration,
+  type LocalizedText,
+  omitUndefined,
+  type Reload,
+  type RequiredWhile,
 } from './declaration.ts'
 import { formatDuration } from './formats.ts'
 
@@ -157,13 +158,8 @@ const typed = <B extends Builder>(schema: JsonSchema) => builder<B>((constraints
 const quantity = (format: string, write: (amount: number) => string) =>
   builder<KeyBuilder<number, string, QuantityConstraints>>(({ minimum, maximum, ...rest }) => {
     const written = (bound: unknown) => (typeof bound === 'number' ? write(bound) : bound)
-    return {
-      type: 'string',
-      format,
-      ...(minimum === undefined ? {} : { formatMinimum: written(minimum) }),
-      ...(maximum === undefined ? {} : { formatMaximum: written(maximum) }),
-      ...rest,
-    }
+    const bounds = { formatMinimum: written(minimum), formatMaximum: written(maximum) }
+    return { type: 'string', format, ...omitUndefined<JsonSchema>(bounds), ...rest }
   })
 
 /**

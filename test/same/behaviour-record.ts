@@ -2,21 +2,12 @@
  * Records the behaviour of operations: the response, the rows that change in all tables (with audits, events and claims of idempotency
  * keys), and the statements, for a valid call and for each kind of rejected call.
  */
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { until } from '@plinth/dev/testing'
-import { administrator } from '../fixtures/product-process.ts'
-import { type RecordedOperation, recordedResources } from './recorded-operations.ts'
-import {
-  type Call,
-  createAdministrator,
-  dataOf,
-  prepareRecordedProduct,
-  type RecordedProduct,
-  type Response,
-  signIn,
-} from './recorded-product.ts'
+import { type InsertedRow, type RecordedOperation, recordedResources } from './recorded-operations.ts'
+import { type Call, createUser, dataOf, type RecordedProduct, type Response, signIn } from './recorded-product.ts'
 
 /** The members of a JSON schema that are used here. */
 interface Schema {
@@ -40,118 +31,91 @@ interface ApiDescription {
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
 }
 
-/** An operation with its schemas and its valid input. */
-interface CalledOperation extends RecordedOperation {
-  readonly method: string
-  /** Path below `/api/v1/`. */
-  readonly path: string
-  readonly permission: string | undefined
-  readonly headers: readonly string[]
-  readonly bodyMembers: Readonly<Record<string, Schema>>
-  readonly queryMembers: Readonly<Record<string, Schema>>
-}
-
-function operationOf({ paths, components }: ApiDescription, recorded: RecordedOperation): CalledOperation {
-  const resolved = (schema: Schema): Schema => components.schemas[schema.$ref?.split('/').at(-1) ?? ''] ?? schema
-  for (const [path, methods] of Object.entries(paths)) {
-    for (const [method, operation] of Object.entries(methods)) {
-      if (operation.operationId !== recorded.id) continue
-      const { parameters = [], requestBody } = operation
-      const body = Object.values(requestBody?.content ?? {})[0]?.schema
-      const query = parameters.filter((parameter) => parameter.in === 'query')
-      return {
-        ...recorded,
-        method: method.toUpperCase(),
-        path: path.replace('/api/v1/', ''),
-        permission: operation['x-permission'],
-        headers: parameters.flatMap((parameter) => (parameter.in === 'header' ? parameter.name : [])),
-        bodyMembers: body === undefined ? {} : (resolved(body).properties ?? {}),
-        queryMembers: Object.fromEntries(query.map(({ name, schema }) => [name, resolved(schema)])),
-      }
-    }
+/** Returns an operation with its schemas and its valid input. */
+function operationOf({ paths, components }: ApiDescription, recorded: RecordedOperation) {
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, described]) => ({ method: method.toUpperCase(), path, ...described })),
+  )
+  const operation = operations.find(({ operationId }) => operationId === recorded.id)
+  if (operation === undefined) throw new Error(`The product has no operation ${recorded.id}.`)
+  const { method, path, parameters = [], requestBody } = operation
+  const resolved = (schema: Schema = {}): Schema => components.schemas[schema.$ref?.split('/').at(-1) ?? ''] ?? schema
+  const query = parameters.filter((parameter) => parameter.in === 'query')
+  return {
+    ...recorded,
+    method,
+    path: path.replace('/api/v1/', ''),
+    permissions: operation['x-permission'] === undefined ? [] : [operation['x-permission']],
+    acceptsKey: parameters.some(({ name }) => name === 'Idempotency-Key'),
+    bodyMembers: resolved(Object.values(requestBody?.content ?? {})[0]?.schema).properties ?? {},
+    queryMembers: Object.fromEntries(query.map(({ name, schema }) => [name, resolved(schema)])),
   }
-  throw new Error(`The product has no operation ${recorded.id}.`)
 }
+type Operation = ReturnType<typeof operationOf>
 
 /** Returns a value that the schema rejects. */
 function invalidValue(schema: Schema): unknown {
-  const { type, enum: values, anyOf = [], maxLength } = schema
-  const [first = schema] = anyOf
+  const { type, enum: values, anyOf, maxLength } = schema
   if (values !== undefined) return 'no such value'
-  if (first !== schema) return invalidValue(first)
+  if (anyOf?.[0] !== undefined) return invalidValue(anyOf[0])
   if (type === 'string') return maxLength === undefined ? 'no such value\n' : 'x'.repeat(maxLength + 1)
   return type === 'object' ? [] : 'no such value'
 }
 
+type Members = NonNullable<RecordedOperation['body']>
+
 interface Input {
-  readonly body?: Readonly<Record<string, unknown>>
-  readonly query?: Readonly<Record<string, string>>
+  readonly body?: Members | undefined
+  readonly query?: RecordedOperation['query'] | undefined
 }
 
 /** Returns an input for each member, in which only this member is invalid, and one with an unknown member. */
-function invalidInputs({ body, query, bodyMembers, queryMembers }: CalledOperation): [string, Input][] {
-  const inBody = Object.entries({ ...bodyMembers, unknown: {} }).map(([name, schema]): [string, Input] => [
-    `invalid body ${name}`,
-    { body: { ...body, [name]: invalidValue(schema) }, ...(query && { query }) },
-  ])
-  const inQuery = Object.entries({ ...queryMembers, unknown: {} }).map(([name, schema]): [string, Input] => [
-    `invalid query ${name}`,
-    { query: { ...query, [name]: `${invalidValue(schema)}` }, ...(body && { body }) },
-  ])
-  return [...(Object.keys(bodyMembers).length === 0 ? [] : inBody), ...inQuery]
+function invalidInputs({ body, query, bodyMembers, queryMembers }: Operation): Readonly<Record<string, Input>> {
+  const inputs: Record<string, Input> = {}
+  const hasBody = Object.keys(bodyMembers).length > 0
+  for (const [name, schema] of Object.entries(hasBody ? { ...bodyMembers, unknown: {} } : {}))
+    inputs[`invalid body ${name}`] = { body: { ...body, [name]: invalidValue(schema) }, query }
+  for (const [name, schema] of Object.entries({ ...queryMembers, unknown: {} }))
+    inputs[`invalid query ${name}`] = { body, query: { ...query, [name]: `${invalidValue(schema)}` } }
+  return inputs
 }
 
 /** Tables whose rows change without a call, for example because of time. */
-const unsteadyTables = new Set([
-  'shared_store_entry',
-  'shared_store_message',
-  'sys_config',
-  'sys_config_history',
-  'sys_config_instance',
-  'sys_config_version',
-])
+const unsteadyTables = /^(database_clock|shared_store_(entry|message)|sys_config(_history|_instance|_version)?)$/
 
 /** Statements that depend on time, because their results are cached for a short time. */
-const unsteadyStatements = new Set(['pragma', 'select iam_epoch'])
+const unsteadyStatements = /^(pragma|select iam_epoch)$/
 
 type Rows = ReadonlyMap<string, ReadonlySet<string>>
 
 function readRows(file: string): Rows {
-  const db = new DatabaseSync(file, { readOnly: true })
-  try {
-    const tables = db.prepare("select name from sqlite_master where type = 'table' and name not like 'sqlite_%'").all()
-    return new Map(
-      tables.map(({ name }) => {
-        const select = db.prepare(`select * from "${name}"`)
-        select.setReadBigInts(true)
-        const text = (_: string, value: unknown) => (typeof value === 'bigint' ? Number(value) : value)
-        return [`${name}`, new Set(select.all().map((row) => JSON.stringify(row, text)))]
-      }),
-    )
-  } finally {
-    db.close()
-  }
+  const db = new DatabaseSync(file, { readOnly: true, readBigInts: true })
+  const tables = db.prepare("select name from sqlite_master where type = 'table' and name not like 'sqlite_%'").all()
+  const names = tables.map(({ name }) => `${name}`).filter((name) => !unsteadyTables.test(name))
+  const text = (_: string, value: unknown) => (typeof value === 'bigint' ? Number(value) : value)
+  const rowsOf = (table: string) => db.prepare(`select * from "${table}"`).all()
+  const rows = new Map(names.map((name) => [name, new Set(rowsOf(name).map((row) => JSON.stringify(row, text)))]))
+  db.close()
+  return rows
 }
 
 /** Returns the rows that were added and removed, by table. A changed row is a removed and an added one. */
 function rowChanges(before: Rows, after: Rows) {
-  const missingIn = (rows: ReadonlySet<string> = new Set(), others: ReadonlySet<string> = new Set()) =>
+  const missingIn = (rows: ReadonlySet<string>, others: ReadonlySet<string>) =>
     [...rows].filter((row) => !others.has(row)).map((row): unknown => JSON.parse(row))
   const changes = [...after].map(([table, rows]) => {
-    const [removed, added] = [missingIn(before.get(table), rows), missingIn(rows, before.get(table))]
-    return [table, { removed, added }] as const
+    const old = before.get(table) ?? new Set()
+    return [table, { removed: missingIn(old, rows), added: missingIn(rows, old) }] as const
   })
-  return Object.fromEntries(
-    changes.filter(([table, { removed, added }]) => removed.length + added.length > 0 && !unsteadyTables.has(table)),
-  )
+  return Object.fromEntries(changes.filter(([, { removed, added }]) => removed.length + added.length > 0))
 }
 
 /** Replaces what differs between two runs: times, ids by the order of their occurrence, and random texts. */
 function normalized(value: unknown): unknown {
-  const ids = new Map<string, string>()
+  const ids: string[] = []
   const numbered = (id: string) => {
-    if (!ids.has(id)) ids.set(id, `${ids.size + 1}`)
-    return `#${ids.get(id)}`
+    if (!ids.includes(id)) ids.push(id)
+    return `#${ids.indexOf(id) + 1}`
   }
   const inText = (text: string) =>
     text
@@ -167,157 +131,133 @@ function normalized(value: unknown): unknown {
 }
 
 const countBy = (texts: readonly string[]) =>
-  Object.fromEntries([...Map.groupBy(texts, (text) => text)].map(([text, same]) => [text, same.length]))
+  Object.fromEntries([...Map.groupBy(texts, (text) => text)].map(([text, { length }]) => [text, length]))
 
+/** Records the operations in `recorded-operations.ts` on SQLite. */
 class BehaviourRecorder {
-  readonly #root: string
   readonly #product: RecordedProduct
-  /** The database. */
-  readonly #file: string
-  /** File to which the product writes its statements. */
+  readonly #database: string
   readonly #statements: string
-  /** Plugin whose operations are recorded. */
-  #plugin = ''
-  /** Number of rows of this plugin. */
-  #rows = 0
+  /** Number of recorded calls. */
   #calls = 0
+  /** Number of users and bodies of the plugin whose operations are recorded. */
+  #count = 0
 
-  constructor(root: string, product: RecordedProduct) {
-    this.#root = root
+  constructor(product: RecordedProduct) {
     this.#product = product
-    this.#file = join(product.directory, 'record.sqlite')
+    this.#database = join(product.directory, 'record.sqlite')
     this.#statements = join(product.directory, 'statements.jsonl')
   }
 
-  async record(): Promise<ReadonlyMap<string, unknown>> {
-    const settings = { 'platform.database.sqlite.file': this.#file }
+  async record(): Promise<void> {
+    const settings = { 'platform.database.sqlite.file': this.#database }
     await this.#product.run(['migrate'], settings)
-    await createAdministrator(this.#product, settings)
+    writeFileSync(this.#statements, '')
     const { url } = await this.#product.start(settings, {
       NODE_OPTIONS: `--import=${join(import.meta.dirname, 'statement-counts.mjs')}`,
-      RECORDED_CHECKOUT: this.#root,
       RECORDED_STATEMENTS: this.#statements,
     })
     const api = (await this.#product.run(['openapi'])) as ApiDescription
     const root = await signIn(url)
-    const files = new Map<string, unknown>()
-    for (const [plugin, resource] of Object.entries(recordedResources)) {
-      this.#plugin = plugin
-      this.#rows = 0
-      for (const recorded of resource.operations) {
-        const operation = operationOf(api, recorded)
-        const users = await this.#usersOf(url, root, operation)
-        const create = () => this.#createRow(root, operationOf(api, resource.create))
-        files.set(`behaviour/${plugin}/${operation.id}.json`, await this.#recordOperation(operation, users, create))
+    const files = new Set<string>()
+    for (const [plugin, { create, operations }] of Object.entries(recordedResources)) {
+      this.#count = 0
+      const user = async (name: string, dataScope: string, permissions: readonly string[]) => {
+        this.#count += 1
+        const code = `${plugin}-${this.#count}`
+        await createUser(root, { code, name, dataScope, permissions })
+        return signIn(url, code)
+      }
+      const createRow = async (): Promise<number> => {
+        if ('table' in create) return this.#insertRow(create)
+        const { method, path, body = {} } = operationOf(api, create)
+        return (await dataOf(root(method, path, this.#filled(body)))).id
+      }
+      for (const operation of operations.map((one) => operationOf(api, one))) {
+        const { id, permissions } = operation
+        const operator = await user(id, 'all', permissions)
+        const other = await user(id, 'self', permissions)
+        const guest = await user(id, 'all', [])
+        const cases = await this.#recordOperation(operation, { operator, other, guest }, createRow)
+        const name = `behaviour/${plugin}/${id}`
+        const file = files.has(name) ? `${name}-${files.size}` : name
+        this.#product.write(`${file}.json`, cases)
+        files.add(file)
       }
     }
-    return files
   }
 
-  /** Creates a user with the permission and all data, one with the permission and their own data, and one without it. */
-  async #usersOf(url: string, root: Call, { id, permission }: CalledOperation) {
-    const user = async (dataScope: 'all' | 'self', permissions: readonly (string | undefined)[]) => {
-      this.#rows += 1
-      const code = `${this.#plugin}-${this.#rows}`
-      const content = { code, name: id, dataScope, permissions: permissions.filter((one) => one !== undefined) }
-      const role = await dataOf(root('POST', 'admin/iam/roles', { body: content }))
-      const { password } = administrator
-      await dataOf(root('POST', 'admin/iam/users', { body: { username: code, password, roleIds: [role.id] } }))
-      return signIn(url, code)
-    }
-    return {
-      operator: await user('all', [permission]),
-      other: await user('self', [permission]),
-      guest: await user('all', []),
-    }
-  }
-
-  async #createRow(root: Call, { method, path, body }: CalledOperation): Promise<number> {
-    return (await dataOf(root(method, path, { body: this.#filled(body ?? {}) }))).id
-  }
-
-  /** Replaces `{n}` in texts by a new number, and `{id}` by the id of a row. */
-  #filled<T>(body: T, id = 0): T {
-    this.#rows += 1
-    return JSON.parse(JSON.stringify(body).replaceAll('{n}', `${this.#rows}`).replaceAll('"{id}"', `${id}`))
-  }
-
+  /**
+   * @param users a user with the permission and all data, one with the permission and their own data, and one without it
+   * @returns what each call did, by the name of the case
+   */
   async #recordOperation(
-    operation: CalledOperation,
+    operation: Operation,
     { operator, other, guest }: Readonly<Record<'operator' | 'other' | 'guest', Call>>,
     createRow: () => Promise<number>,
-  ): Promise<unknown> {
-    const { method, path, body, other: otherBody = {}, query, headers, bodyMembers, queryMembers } = operation
+  ): Promise<Readonly<Record<string, unknown>>> {
+    const { method, path, body, query, acceptsKey, bodyMembers, queryMembers } = operation
     const hasRow = `${path} ${JSON.stringify(body)}`.includes('{id}')
-    const valid: Input = { ...(body && { body }), ...(query && { query }) }
     const cases: Record<string, unknown> = {}
-    const record = async (name: string, call: Call, input = valid, { id, key }: { id?: number; key?: string } = {}) => {
+    const record = async (name: string, call: Call, input: Input, id?: number, headers = {}) => {
       const row = hasRow ? (id ?? (await createRow())) : 0
       const target = `${path.replace('{id}', `${row}`)}?${new URLSearchParams(input.query)}`
-      cases[name] = await this.#recordCall((extra) =>
-        call(method, target, {
-          ...(input.body && { body: this.#filled(input.body, row) }),
-          headers: { ...(key === undefined ? {} : { 'idempotency-key': key }), ...extra },
-        }),
-      )
+      const content = input.body && this.#filled(input.body, row)
+      cases[name] = await this.#recordCall((recorded) => call(method, target, content, { ...headers, ...recorded }))
     }
     // A list has at least one row.
     await createRow()
-    await record('valid', operator)
-    await record('without the permission', guest)
-    await record('own rows only', other)
-    if (hasRow) await record('unknown row', operator, valid, { id: 1 })
-    if ('version' in bodyMembers) await record('other version', operator, { ...valid, body: { ...body, version: 7 } })
-    if ('version' in queryMembers)
-      await record('other version', operator, { ...valid, query: { ...query, version: '7' } })
-    if (headers.includes('Idempotency-Key')) {
-      const same = { key: operation.id, ...(hasRow ? { id: await createRow() } : {}) }
-      const once = { ...valid, ...(body && { body: this.#filled(body, same.id) }) }
-      await record('with a key', operator, once, same)
-      await record('with the same key', operator, once, same)
-      await record('with the same key and other content', operator, { ...valid, body: otherBody }, same)
+    await record('valid', operator, operation)
+    await record('without the permission', guest, operation)
+    await record('own rows only', other, operation)
+    if (hasRow) await record('unknown row', operator, operation, 1)
+    if ('version' in bodyMembers) await record('other version', operator, { query, body: { ...body, version: 7 } })
+    if ('version' in queryMembers) await record('other version', operator, { body, query: { ...query, version: '7' } })
+    if (acceptsKey) {
+      const id = hasRow ? await createRow() : 0
+      const key = { 'idempotency-key': operation.id }
+      const same = { query, body: body && this.#filled(body, id) }
+      await record('with a key', operator, same, id, key)
+      await record('with the same key', operator, same, id, key)
+      await record('with the same key and other content', operator, { query, body: operation.other ?? {} }, id, key)
     }
-    for (const [name, input] of invalidInputs(operation)) await record(name, operator, input)
+    for (const [name, input] of Object.entries(invalidInputs(operation))) await record(name, operator, input)
     return cases
   }
 
+  #insertRow({ table, columns }: InsertedRow): number {
+    this.#count += 1
+    const row = { id: 100_000_000_000_000 + this.#count, ...columns }
+    const db = new DatabaseSync(this.#database)
+    const places = Object.keys(row).map(() => '?')
+    db.prepare(`insert into ${table} (${Object.keys(row)}) values (${places})`).run(...Object.values(row))
+    db.close()
+    return row.id
+  }
+
+  /** Replaces `{n}` in texts by a new number, and `{id}` by the id of a row. */
+  #filled(body: Members, id = 0): Members {
+    this.#count += 1
+    return JSON.parse(JSON.stringify(body).replaceAll('{n}', `${this.#count}`).replaceAll('"{id}"', `${id}`))
+  }
+
   async #recordCall(call: (headers: Readonly<Record<string, string>>) => Promise<Response>): Promise<unknown> {
+    const before = readRows(this.#database)
+    const { status, text } = await call({ 'x-recorded-call': 'yes' })
+    // The product writes the statements after it has sent the response. The last line is empty.
+    const lines = () => readFileSync(this.#statements, 'utf8').split('\n').slice(0, -1)
+    await until(() => lines().length > this.#calls, 'the statements are written')
+    const all: readonly string[] = JSON.parse(lines()[this.#calls] ?? '')
+    const statements = all.filter((statement) => !unsteadyStatements.test(statement))
     this.#calls += 1
-    const id = `call-${this.#calls}`
-    const before = readRows(this.#file)
-    const { status, text } = await call({ 'x-recorded-call': id })
-    const statements = await this.#statementsOf(id)
     return normalized({
       status,
       response: JSON.parse(text),
-      changes: rowChanges(before, readRows(this.#file)),
+      changes: rowChanges(before, readRows(this.#database)),
       statements: { all: statements.length, ...countBy(statements) },
     })
   }
-
-  /** Returns the statements of a call. The product writes them after it has sent the response. */
-  async #statementsOf(id: string): Promise<readonly string[]> {
-    const find = () => {
-      const lines = existsSync(this.#statements) ? readFileSync(this.#statements, 'utf8').split('\n') : []
-      return lines.find((line) => line.startsWith(`{"id":"${id}",`))
-    }
-    await until(find, `the statements of ${id} are written`)
-    const { statements }: { readonly statements: readonly string[] } = JSON.parse(find() ?? '')
-    return statements.filter((statement) => !unsteadyStatements.has(statement))
-  }
 }
 
-/**
- * Records the behaviour of the operations in `recorded-operations.ts` on SQLite.
- *
- * @param root directory of the checkout
- * @returns the content of the files of the record by name
- */
-export async function behaviourRecord(root: string): Promise<ReadonlyMap<string, unknown>> {
-  const product = prepareRecordedProduct(root, 'quickstart')
-  try {
-    return await new BehaviourRecorder(root, product).record()
-  } finally {
-    await product.remove()
-  }
-}
+/** @param product a product that contains the operations in `recorded-operations.ts` */
+export const recordBehaviour = (product: RecordedProduct) => new BehaviourRecorder(product).record()

@@ -1,114 +1,138 @@
 /** Records what users, operators, authors and databases see of a product. */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { createDatabase, everyDialect } from '@plinth/dev/testing/database'
-import { pageRecord } from './page-record.ts'
-import { type Json, sortMembers } from './record-differences.ts'
-import {
-  createAdministrator,
-  dataOf,
-  type ProductName,
-  prepareRecordedProduct,
-  type RecordedProduct,
-  type Settings,
-  signIn,
-} from './recorded-product.ts'
-import { schemaRecord } from './schema-record.ts'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import databasePlugin, { database } from '@plinth/database'
+import { startForTest } from '@plinth/dev/testing'
+import { createDatabase, everyDialect, type TestDatabase } from '@plinth/dev/testing/database'
+import { defineProduct } from '@plinth/kernel'
+import { type Call, createUser, dataOf, type RecordedProduct, signIn } from './recorded-product.ts'
 
-/** Content of the files of a record by name. Values other than texts are written as JSON. */
-type Files = ReadonlyMap<string, unknown>
-
-/** Expressions that `RecordedProduct.evaluate` evaluates, by file. */
+/** Expressions about the plugins of a product, by file. */
 const declared = {
-  'permissions.json':
-    'plugins.flatMap(({ id, permissions = [] }) => permissions.map((one) => ({ plugin: id, ...one })))',
-  'errors.json': `Object.fromEntries(plugins.flatMap(({ businessErrors = [] }) => businessErrors)
+  permissions: 'plugins.flatMap(({ id, permissions = [] }) => permissions.map((one) => ({ plugin: id, ...one })))',
+  errors: `Object.fromEntries(plugins.flatMap(({ businessErrors = [] }) => businessErrors)
     .map(({ area, codes }) => [area, codes]))`,
-  'texts.json': 'Object.fromEntries(plugins.map(({ id, messages = {} }) => [id, messages]))',
+  texts: 'Object.fromEntries(plugins.map(({ id, messages = {} }) => [id, messages]))',
 }
 
-/** Returns the command line help, the declarations, the configuration keys, the API description and the lock file. */
-async function commandRecord(product: RecordedProduct): Promise<Files> {
-  const files = new Map<string, unknown>()
-  files.set('commands.json', await product.run(['--help']))
-  files.set('openapi.json', await product.run(['openapi']))
-  files.set('configuration.json', await product.run(['config', 'list']))
+/** Statements that return the definitions of all columns, indexes, constraints and views as `line`. */
+const definitions = {
+  sqlite: "select sql as line from sqlite_master where sql is not null and name not like 'sqlite_%'",
+  postgresql: `select concat_ws(' ', table_name, column_name, ordinal_position, udt_name, character_maximum_length, numeric_precision,
+       numeric_scale, is_nullable, column_default, collation_name) as line
+     from information_schema.columns where table_schema = current_schema()
+     union all select indexdef from pg_indexes where schemaname = current_schema()
+     union all select concat_ws(' ', conrelid::regclass, conname, pg_get_constraintdef(oid))
+     from pg_constraint where connamespace = current_schema()::regnamespace
+     union all select concat_ws(' ', viewname, definition) from pg_views where schemaname = current_schema()`,
+  // Returns the names of tables.
+  mariadb: 'select table_name as line from information_schema.tables where table_schema = database()',
+}
+
+const languages = ['en', 'zh-CN']
+
+/**
+ * Records the command line help, the API description, the configuration keys, the lock file, the declarations, the schema on each
+ * database, and what an instance sends.
+ */
+export async function recordProduct(product: RecordedProduct): Promise<void> {
+  const { directory } = product
+  product.write('commands.json', await product.run(['--help']))
+  product.write('openapi.json', await product.run(['openapi']))
+  product.write('configuration.json', await product.run(['config', 'list']))
   await product.run(['plugins', 'lock'])
-  files.set('lock.json', JSON.parse(readFileSync(join(product.directory, 'plinth.lock.json'), 'utf8')))
-  for (const [file, expression] of Object.entries(declared)) files.set(file, await product.evaluate(expression))
-  return files
-}
-
-async function personalDataRecord(url: string): Promise<Files> {
-  const call = await signIn(url)
-  const { id } = await dataOf(call('GET', 'iam/users/me'))
-  const files = new Map<string, unknown>()
-  for (const language of ['en', 'zh-CN']) {
-    const headers = { 'accept-language': language }
-    files.set(
-      `personal-data/${language}.json`,
-      await dataOf(call('GET', `admin/iam/users/${id}/personal-data`, { headers })),
-    )
-  }
-  return files
-}
-
-/** Returns the records that need a database. Pages and personal data are the same on each, so they are read on SQLite. */
-async function databaseRecord(product: RecordedProduct): Promise<Files> {
-  const files = new Map<string, unknown>()
-  const add = (more: Files) => {
-    for (const [name, content] of more) files.set(name, content)
-  }
+  product.write('lock.json', JSON.parse(readFileSync(join(directory, 'plinth.lock.json'), 'utf8')))
+  for (const [name, expression] of Object.entries(declared))
+    product.write(`${name}.json`, await product.evaluate(expression))
   for (const { dialect, skip } of everyDialect) {
-    if (skip !== false) {
-      files.set(`schemas/${dialect}.txt`, `not recorded: ${skip}\n`)
-      continue
-    }
-    const db = await createDatabase(dialect)
-    const settings: Settings = Object.fromEntries(Object.entries(db.config).map(([key, value]) => [key, `${value}`]))
-    try {
-      await product.run(['migrate'], settings)
-      add(await schemaRecord(db))
-      if (dialect !== 'sqlite') continue
-      await createAdministrator(product, settings)
-      const { url, end } = await product.start(settings)
-      add(await personalDataRecord(url))
-      add(await pageRecord(url))
-      await end('SIGTERM')
-    } finally {
-      await db.drop()
-    }
+    if (skip === false) await recordDatabase(product, await createDatabase(dialect))
+    else product.write(`schemas/${dialect}.txt`, `not recorded: ${skip}\n`)
   }
-  return files
 }
 
-/** Writes the files of a record. Paths of this host are replaced. */
-export function writeRecord(folder: string, files: Files, replaced: ReadonlyMap<string, string>): void {
-  for (const [name, content] of files) {
-    let text = typeof content === 'string' ? content : `${JSON.stringify(sortMembers(content as Json), undefined, 1)}\n`
-    for (const [path, placeholder] of replaced) text = text.replaceAll(path, placeholder)
-    const file = join(folder, name)
-    mkdirSync(dirname(file), { recursive: true })
-    writeFileSync(file, text)
+/** Pages and personal data are the same on each database, so they are read on SQLite. */
+async function recordDatabase(product: RecordedProduct, db: TestDatabase): Promise<void> {
+  const settings = Object.fromEntries(Object.entries(db.config).map(([key, value]) => [key, `${value}`]))
+  try {
+    await product.run(['migrate'], settings)
+    await recordSchema(product, db)
+    if (db.dialect !== 'sqlite') return
+    const { url, end } = await product.start(settings)
+    await recordInstance(product, url)
+    await end('SIGTERM')
+  } finally {
+    await db.drop()
+  }
+}
+
+async function recordSchema(product: RecordedProduct, { dialect, config }: TestDatabase): Promise<void> {
+  const settings = { ...config, 'platform.database.migrate-at-start': false }
+  const reader = defineProduct({ name: 'reader', plugins: [databasePlugin], config: settings })
+  const running = await startForTest(reader, { roles: ['cli'] })
+  const db = running.service(database)
+  const linesOf = async (sql: string) => (await db.query<{ line: string }>(sql)).map(({ line }) => line)
+  const statementOf = async (table: string) => {
+    const [row = {}] = await db.query<Record<string, string>>(`show create table \`${table}\``)
+    return (row['Create Table'] ?? row['Create View'] ?? '').replace(/ AUTO_INCREMENT=\d+/, '')
+  }
+  const write = (folder: string, lines: readonly string[]) =>
+    product.write(`${folder}/${dialect}.txt`, `${lines.toSorted().join('\n')}\n`)
+  try {
+    const lines = await linesOf(definitions[dialect])
+    write('schemas', dialect === 'mariadb' ? await Promise.all(lines.map(statementOf)) : lines)
+    const checksums = "select concat(plugin, ' ', change_set, ' ', checksum) as line from schema_changelog"
+    write('change-sets', await linesOf(checksums))
+  } finally {
+    await running.stop('recorded')
   }
 }
 
 /**
- * Records a product of a checkout.
- *
- * @param root directory of the checkout
- * @param folder directory to which the files are written
+ * Records the tables with personal data, and the pages of the back office as the console sends them: to the administrator, to a user
+ * without permissions, and in English to a user with each single permission.
  */
-export async function recordProduct(root: string, name: ProductName, folder: string): Promise<void> {
-  const product = prepareRecordedProduct(root, name)
-  const replaced = new Map([
-    [product.directory, '<product>'],
-    [root, '<checkout>'],
-  ])
-  try {
-    writeRecord(folder, await commandRecord(product), replaced)
-    writeRecord(folder, await databaseRecord(product), replaced)
-  } finally {
-    await product.remove()
+async function recordInstance(product: RecordedProduct, url: string): Promise<void> {
+  const root = await signIn(url)
+  const { id } = await dataOf(root('GET', 'iam/users/me'))
+  for (const language of languages) {
+    const path = `admin/iam/users/${id}/personal-data`
+    product.write(`personal-data/${language}.json`, await dataOf(readIn(root, language, path)))
   }
+  if ((await root('GET', 'admin/console/pages')).code !== '200')
+    return product.write('pages.txt', 'The product has no back office.\n')
+
+  const role = await createUser(root, { code: 'one', name: 'One', dataScope: 'all', permissions: [] })
+  const one = await signIn(url, 'one')
+  for (const language of languages) {
+    for (const [name, page] of Object.entries(await pagesOf(root, language)))
+      product.write(`pages/${language}/${name.replace(' ', '/')}.json`, page)
+    product.write(`pages/${language}/without-permissions.json`, await pagesOf(one, language))
+  }
+  let { version } = role
+  for (const { code } of await dataOf(root('GET', 'admin/iam/permissions'))) {
+    const content = { name: 'One', dataScope: 'all', permissions: [code], version }
+    ;({ version } = await dataOf(root('PUT', `admin/iam/roles/${role.id}`, content)))
+    product.write(`pages/permissions/${code.replaceAll(':', '.')}.json`, await pagesOf(one, 'en'))
+  }
+}
+
+const readIn = (call: Call, language: string, path: string) =>
+  call('GET', path, undefined, { 'accept-language': language })
+
+/** Returns what a user sees: the navigation, the parts of the overview, and each page that the user may open, by name. */
+async function pagesOf(call: Call, language: string): Promise<Readonly<Record<string, unknown>>> {
+  const read = (path: string) => readIn(call, language, `admin/console/${path}`)
+  const navigation = await dataOf(read('pages'))
+  const parts: Record<string, unknown> = { navigation }
+  for (const part of ['lookups', 'attention', 'charts']) parts[part] = await dataOf(read(part))
+  const ids = new Set<string>()
+  for (const { pages } of navigation.groups)
+    for (const { id, details } of pages) for (const one of [id, ...details]) ids.add(one)
+  // The loop also visits the ids that are added during the loop: pages refer to pages that are not in the navigation.
+  for (const id of ids) {
+    const { code, data, text } = await read(`pages/${id}`)
+    if (code === '200') parts[`page ${id}`] = data
+    for (const [, other = ''] of text.matchAll(/"page":"([a-z0-9.-]+)"/g)) ids.add(other)
+  }
+  return parts
 }

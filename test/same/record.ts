@@ -5,7 +5,7 @@
  *     node test/same/record.ts <folder> [--commit <commit>]
  *     node test/same/record.ts --compare <folder> <folder>
  *
- * Without a commit, records the current checkout.
+ * Without a commit, records the current checkout. A record is a directory with JSON and text files.
  */
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
@@ -13,17 +13,15 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { linkCheckout } from '../../scripts/linked-checkout.ts'
-import { behaviourRecord } from './behaviour-record.ts'
-import { recordProduct, writeRecord } from './product-record.ts'
-import { recordDifferences } from './record-differences.ts'
-import { type ProductName, productNames } from './recorded-product.ts'
+import { recordBehaviour } from './behaviour-record.ts'
+import { recordProduct } from './product-record.ts'
+import { type ProductName, productNames, RecordedProduct } from './recorded-product.ts'
 
 const repository = join(import.meta.dirname, '../..')
 
 /**
  * Writes the record of a checkout.
  *
- * @param folder directory to which the files are written
  * @param names products that are recorded; the behaviour of operations is always recorded
  * @param root directory of the checkout, whose packages are installed
  */
@@ -32,8 +30,16 @@ export async function recordCheckout(
   names: readonly ProductName[] = productNames,
   root = repository,
 ): Promise<void> {
-  for (const name of names) await recordProduct(root, name, join(folder, name))
-  writeRecord(folder, await behaviourRecord(root), new Map())
+  const record = async (name: ProductName, to: string, work: (product: RecordedProduct) => Promise<void>) => {
+    const product = new RecordedProduct(root, name, to)
+    try {
+      await work(product)
+    } finally {
+      await product.remove()
+    }
+  }
+  for (const name of names) await record(name, join(folder, name), recordProduct)
+  await record('quickstart', folder, recordBehaviour)
   for (const [language, file] of Object.entries({ en: 'docs/errors.md', 'zh-CN': 'docs/zh-CN/errors.md' }))
     copyFileSync(join(root, file), join(folder, `errors.${language}.txt`))
 }
@@ -54,13 +60,12 @@ export async function recordCommit(folder: string, commit: string, names?: reado
   }
 }
 
-/** Prints the differences of two records, and returns their number. */
-export function printDifferences(before: string, after: string, print: (text: string) => void = console.log): number {
-  const differences = recordDifferences(before, after)
-  for (const [file, lines] of differences) print([file, ...lines.map((line) => `  ${line}`)].join('\n'))
-  const count = [...differences.values()].flat().length
-  print(`${count} differences in ${differences.size} files`)
-  return count
+/** Returns the differences of two records as Git prints them; an empty text if they are equal. */
+export function recordDifferences(before: string, after: string): string {
+  const words = ['diff', '--no-index', '--no-color', before, after]
+  const { status, stdout, stderr } = spawnSync('git', words, { encoding: 'utf8', maxBuffer: 2 ** 30 })
+  if (status !== 0 && stdout === '') throw new Error(`git cannot compare ${before} and ${after}: ${stderr}`)
+  return stdout
 }
 
 if (import.meta.main) {
@@ -73,7 +78,10 @@ if (import.meta.main) {
   if (folder === undefined || (values.compare === true) !== (other !== undefined)) {
     console.error('Specify a folder for the record, or --compare and two records.')
     process.exitCode = 2
-  } else if (other !== undefined) process.exitCode = printDifferences(folder, other) === 0 ? 0 : 1
-  else if (values.commit !== undefined) await recordCommit(folder, values.commit)
+  } else if (other !== undefined) {
+    const differences = recordDifferences(folder, other)
+    console.log(differences || 'The records are equal.')
+    process.exitCode = differences === '' ? 0 : 1
+  } else if (values.commit !== undefined) await recordCommit(folder, values.commit)
   else await recordCheckout(folder)
 }

@@ -1,15 +1,12 @@
 /**
- * Loaded into a product on SQLite with `--import`. For each request with the header `x-recorded-call`, appends the kinds of its
- * statements, such as `select iam_user`, to the file that `RECORDED_STATEMENTS` names. `RECORDED_CHECKOUT` is the directory of the
- * checkout.
+ * Loaded into a product on SQLite with `--import`. For each request with the header `x-recorded-call`, appends a line with the kinds of
+ * its statements, such as `select iam_user`, to the file that `RECORDED_STATEMENTS` names.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { subscribe } from 'node:diagnostics_channel'
 import { appendFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { join } from 'node:path'
 
-const { RECORDED_CHECKOUT, RECORDED_STATEMENTS } = process.env
 const statementsOfCall = new AsyncLocalStorage()
 const statementsByRequest = new WeakMap()
 
@@ -19,12 +16,12 @@ subscribe('http.server.request.start', ({ request }) => {
   statementsOfCall.enterWith(statements)
 })
 subscribe('http.server.response.finish', ({ request }) => {
-  const id = request.headers['x-recorded-call']
-  if (id === undefined) return
-  appendFileSync(RECORDED_STATEMENTS, `${JSON.stringify({ id, statements: statementsByRequest.get(request) })}\n`)
+  if (request.headers['x-recorded-call'] !== undefined)
+    appendFileSync(process.env.RECORDED_STATEMENTS, `${JSON.stringify(statementsByRequest.get(request))}\n`)
 })
 
-const Database = createRequire(join(RECORDED_CHECKOUT, 'plugins/database/package.json'))('better-sqlite3')
+// The driver of the checkout whose command line program runs.
+const Database = createRequire(process.argv[1])('better-sqlite3')
 const prototype = Object.getPrototypeOf(new Database(':memory:').prepare('select 1'))
 for (const method of ['run', 'all', 'get', 'iterate']) {
   const execute = prototype[method]

@@ -1,4 +1,5 @@
 import { type Database, type FoundPage, findPage, type PageWindow } from '@plinth/database'
+import { omitUndefined } from '@plinth/kernel'
 import type {
   AsyncTask,
   AsyncTasks,
@@ -64,12 +65,7 @@ export class TaskService implements AsyncTasks {
     window: Partial<PageWindow> = {},
     condition: object = {},
   ): Promise<FoundPage<AsyncTask>> {
-    const filter = {
-      ...(ownerId === undefined ? {} : { ownerId }),
-      ...(type === undefined ? {} : { type }),
-      ...(status === undefined ? {} : { status }),
-    }
-    const where = { $and: [filter, condition] }
+    const where = { $and: [omitUndefined<TaskFilter>({ ownerId, type, status }), condition] }
     const found = await findPage(
       this.#parts.db.fork(),
       TaskRow,

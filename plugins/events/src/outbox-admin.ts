@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type LabelSource, maxLabels } from '@plinth/admin'
 import { type Database, findPage, type PageWindow } from '@plinth/database'
+import { omitUndefined } from '@plinth/kernel'
 import type { Backlog } from './backlog.ts'
 import { businessError, permissionCodes } from './declarations.ts'
 import { DeliveryRow, dueImmediatelyTime, EventRow, type OutboxState } from './entities.ts'
@@ -113,11 +114,8 @@ export class OutboxAdmin {
   }
 }
 
-const conditionOf = ({ status, type, key }: OutboxFilter) => ({
-  ...(status === undefined ? {} : { status }),
-  ...(type === undefined ? {} : { type }),
-  ...(key === undefined ? {} : { streamKey: key }),
-})
+const conditionOf = ({ status, type, key }: OutboxFilter) =>
+  omitUndefined<Partial<EventRow>>({ status, type, streamKey: key })
 
 /** Names of events: their types. */
 export const eventLabels = (db: Database): LabelSource => {

@@ -108,6 +108,24 @@ const recorded = <T>(
     return done
   })
 
+/** Returns the route that changes one event, which must not be finished. The log says that an operator `does` it. */
+const eventChange = (verb: 'replay' | 'skip', summary: string, does: string) =>
+  route({
+    method: 'POST',
+    path: `${path}/:id/${verb}`,
+    summary,
+    access: { permission: permissionCodes.replay, scope: 'all' },
+    request: { params: idParams },
+    response: Type.Null(),
+    reasons: ['events.event-finished', 'events.event-unknown'],
+    async handler(request, parts) {
+      const { id } = request.params
+      await recorded(parts, request, verb, id, () => parts.admin[verb](id))
+      parts.log.info({ event: id, traceId: request.traceId }, `an operator ${does} an event`)
+      return null
+    },
+  })
+
 export const outboxRoutes = [
   route({
     method: 'GET',
@@ -162,36 +180,12 @@ export const outboxRoutes = [
       }
     },
   }),
-  route({
-    method: 'POST',
-    path: `${path}/:id/replay`,
-    summary: 'Retry a failed, pending or scheduled event now, with all its attempts',
-    access: { permission: permissionCodes.replay, scope: 'all' },
-    request: { params: idParams },
-    response: Type.Null(),
-    reasons: ['events.event-finished', 'events.event-unknown'],
-    async handler(request, parts) {
-      const { id } = request.params
-      await recorded(parts, request, 'replay', id, () => parts.admin.replay(id))
-      parts.log.info({ event: id, traceId: request.traceId }, 'an operator retries an event')
-      return null
-    },
-  }),
-  route({
-    method: 'POST',
-    path: `${path}/:id/skip`,
-    summary: 'Skip a failed, pending or scheduled event and unblock later events with the same key',
-    access: { permission: permissionCodes.replay, scope: 'all' },
-    request: { params: idParams },
-    response: Type.Null(),
-    reasons: ['events.event-finished', 'events.event-unknown'],
-    async handler(request, parts) {
-      const { id } = request.params
-      await recorded(parts, request, 'skip', id, () => parts.admin.skip(id))
-      parts.log.info({ event: id, traceId: request.traceId }, 'an operator skipped an event')
-      return null
-    },
-  }),
+  eventChange('replay', 'Retry a failed, pending or scheduled event now, with all its attempts', 'retries'),
+  eventChange(
+    'skip',
+    'Skip a failed, pending or scheduled event and unblock later events with the same key',
+    'skipped',
+  ),
   route({
     method: 'POST',
     path: `${path}/replay`,

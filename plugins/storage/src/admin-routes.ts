@@ -3,7 +3,7 @@ import { count, instant, nullable, routesWith, Type } from '@plinth/http'
 import { bilingual as text } from '@plinth/kernel'
 import { businessError, permissionCodes } from './declarations.ts'
 import { type DiskReport, type DiskReports, diskStates, maxCounted } from './disk-reports.ts'
-import { diskName } from './routes.ts'
+import { diskName, fileReasons } from './routes.ts'
 
 const tones = { ready: 'good', failing: 'bad', disabled: 'quiet' } as const
 const labels = {
@@ -116,16 +116,7 @@ export const adminRoutes = [
       newestAt: nullable(instant, { description: 'Time at which the newest counted file was written.' }),
       complete: Type.Boolean({ description: 'False if the disk has more files than were counted.' }),
     }),
-    reasons: [
-      'storage.disk-disabled',
-      'storage.disk-unknown',
-      'storage.file-unknown',
-      'storage.path-invalid',
-      'storage.path-outside',
-      'storage.path-taken',
-      'storage.signature-invalid',
-      'storage.url-expired',
-    ],
+    reasons: fileReasons,
     async handler({ params: { name } }, { reports }) {
       const report = await reports.one(name)
       if (report === undefined) throw businessError('disk-unknown', { params: { disk: name } })

@@ -23,6 +23,18 @@ const signedQuery = Type.Object({
   signature: Type.String({ pattern: '^[A-Za-z0-9_-]*$', maxLength: 64 }),
 })
 
+/** Reasons of routes that read files. */
+export const fileReasons = [
+  'storage.disk-disabled',
+  'storage.disk-unknown',
+  'storage.file-unknown',
+  'storage.path-invalid',
+  'storage.path-outside',
+  'storage.path-taken',
+  'storage.signature-invalid',
+  'storage.url-expired',
+]
+
 interface RouteDependencies {
   readonly storage: StorageService
   readonly signer: UrlSigner
@@ -65,17 +77,7 @@ export const routes = [
     access: 'public',
     produces: ['*/*'],
     request: { params: signedParams, query: signedQuery },
-    reasons: [
-      'storage.disk-disabled',
-      'storage.disk-unknown',
-      'storage.file-unknown',
-      'storage.path-invalid',
-      'storage.path-outside',
-      'storage.path-taken',
-      'storage.signature-invalid',
-      'storage.url-expired',
-      'storage.url-revoked',
-    ],
+    reasons: [...fileReasons, 'storage.url-revoked'],
     async handler(request, { storage, signer }, reply) {
       const { disk, '*': path } = request.params
       const { expires, name, grant, signature } = request.query

@@ -7,6 +7,7 @@ import {
   type Logger,
   localize,
   type NotificationMessage,
+  omitUndefined,
   RepeatedFailureLog,
   secretsOf,
 } from '@plinth/kernel'
@@ -232,18 +233,18 @@ export class Attempt {
     },
   ): Failure {
     const { hint, retryAfterMs, providerCode, providerMessage, errorCode = `webhook.${hint ?? 'refused'}` } = more
-    const failure = {
+    const mayWait = outcome === 'deferred' && retryAfterMs !== undefined
+    return omitUndefined<Failure>({
+      outcome,
       errorCode,
       errorMessage: this.#masked(errorMessage),
       provider: name,
-      ...(providerCode === undefined ? {} : { providerCode }),
-      ...(providerMessage === undefined ? {} : { providerMessage }),
-      ...(hint === undefined ? {} : { hint: hintKey(hint) }),
-    }
-    if (outcome !== 'deferred' || retryAfterMs === undefined) return { outcome, ...failure }
-    const { isAttempted } = more
-    const unattempted = isAttempted === undefined ? {} : { isAttempted }
-    return { outcome, ...failure, retryAfterMs: clampWaitMs(retryAfterMs), ...unattempted }
+      providerCode,
+      providerMessage,
+      hint: hint && hintKey(hint),
+      retryAfterMs: mayWait ? clampWaitMs(retryAfterMs) : undefined,
+      isAttempted: mayWait ? more.isAttempted : undefined,
+    })
   }
 
   #rejection(name: string, error: unknown): Failure {

@@ -1,5 +1,6 @@
-import { raw } from '@mikro-orm/core'
+import { type FilterQuery, raw } from '@mikro-orm/core'
 import { type Database, type FoundPage, findPage, type PageWindow } from '@plinth/database'
+import { omitUndefined } from '@plinth/kernel'
 import type { ConfigChange, HistoryEntry, HistoryFilter, HistoryWindow, KeyProblem } from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import { HistoryRow } from '../entities.ts'
@@ -36,12 +37,7 @@ export class History {
     window: HistoryWindow,
   ): Promise<FoundPage<HistoryEntry>> {
     const { database, masterKeys } = this.#options
-    const where = {
-      ...(version === undefined ? {} : { version }),
-      ...(key === undefined ? {} : { configKey: key }),
-      ...(actor === undefined ? {} : { actor }),
-      ...(actorUserId === undefined ? {} : { actorUserId }),
-    }
+    const where = omitUndefined<FilterQuery<HistoryRow>>({ version, configKey: key, actor, actorUserId })
     const found = await findPage(database.fork(), HistoryRow, where, { ...window, orderBy: historyOrder })
     const keyring = await masterKeys.read()
     return { ...found, items: found.items.map((row) => this.#entry(row, keyring)) }
