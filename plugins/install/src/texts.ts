@@ -63,12 +63,17 @@ export type SentenceParams = Readonly<Record<string, SentenceParam>>
 type SentenceParam = string | number | LocalizedText | Sentence | readonly Sentence[]
 
 export function sayIn(translate: Translate, locale: string, { text, params = {} }: Sentence): string {
-  const said = (value: SentenceParam): string | number => {
-    if (typeof value !== 'object') return value
-    if (isList(value)) return value.map(said).join(translate(locale, 'result.between'))
-    return 'text' in value ? sayIn(translate, locale, value as Sentence) : localize(value as LocalizedText, locale)
+  const said = Object.entries(params).map(([name, value]) => [name, sayParam(translate, locale, value)])
+  return translate(locale, text, Object.fromEntries(said))
+}
+
+/** Returns the text of one parameter of a sentence. */
+export function sayParam(translate: Translate, locale: string, value: SentenceParam): string | number {
+  if (typeof value !== 'object') return value
+  if (isList(value)) {
+    return value.map((one) => sayParam(translate, locale, one)).join(translate(locale, 'result.between'))
   }
-  return translate(locale, text, Object.fromEntries(Object.entries(params).map(([name, value]) => [name, said(value)])))
+  return 'text' in value ? sayIn(translate, locale, value as Sentence) : localize(value as LocalizedText, locale)
 }
 
 const isList = (value: object): value is readonly Sentence[] => Array.isArray(value)
@@ -83,11 +88,16 @@ export const storedSentence = (sentence: Sentence): string =>
  */
 export const createReader = (translate: Translate, locale: string) => (stored: string) => {
   if (!stored.startsWith('{"en":')) return stored
+  const translateKnown: Translate = (...request) => {
+    const text = translate(...request)
+    if (text === '') throw new Error(`the text ${request[1]} of an earlier release`)
+    return text
+  }
   try {
-    const { en, ...sentence }: Sentence & { readonly en: string } = JSON.parse(stored)
-    return sayIn(translate, locale, sentence) || en
+    return sayIn(translateKnown, locale, JSON.parse(stored))
   } catch {
-    // A masked secret can make a stored sentence invalid. Its English text comes first.
+    // The English text comes first. It is used if a text no longer exists, or if a masked secret made the sentence
+    // invalid.
     return /^\{"en":"((?:[^"\\]|\\.)*)/.exec(stored)?.[1]?.replaceAll(/\\(.)/g, '$1') ?? stored
   }
 }
