@@ -84,20 +84,22 @@ export const storedSentence = (sentence: Sentence): string =>
 
 /**
  * Returns the function that translates stored sentences. It returns any other text unchanged, such as a sentence of an
- * earlier release.
+ * earlier release. A sentence with a text that no longer exists stays in English.
  */
 export const createReader = (translate: Translate, locale: string) => (stored: string) => {
   if (!stored.startsWith('{"en":')) return stored
+  let isComplete = true
   const translateKnown: Translate = (...request) => {
     const text = translate(...request)
-    if (text === '') throw new Error(`the text ${request[1]} of an earlier release`)
+    isComplete &&= text !== ''
     return text
   }
   try {
-    return sayIn(translateKnown, locale, JSON.parse(stored))
+    const { en, ...sentence }: Sentence & { readonly en: string } = JSON.parse(stored)
+    const text = sayIn(translateKnown, locale, sentence)
+    return isComplete ? text : en
   } catch {
-    // The English text comes first. It is used if a text no longer exists, or if a masked secret made the sentence
-    // invalid.
+    // A masked secret can make a stored sentence invalid. Its English text comes first.
     return /^\{"en":"((?:[^"\\]|\\.)*)/.exec(stored)?.[1]?.replaceAll(/\\(.)/g, '$1') ?? stored
   }
 }
