@@ -67,11 +67,14 @@ export function sayIn(translate: Translate, locale: string, { text, params = {} 
   return translate(locale, text, Object.fromEntries(said))
 }
 
+/** Text between the sentences of a list. It is empty in Chinese. */
+const separator = 'result.between'
+
 /** Returns the text of one parameter of a sentence. */
 export function sayParam(translate: Translate, locale: string, value: SentenceParam): string | number {
   if (typeof value !== 'object') return value
   if (isList(value)) {
-    return value.map((one) => sayParam(translate, locale, one)).join(translate(locale, 'result.between'))
+    return value.map((one) => sayParam(translate, locale, one)).join(translate(locale, separator))
   }
   return 'text' in value ? sayIn(translate, locale, value as Sentence) : localize(value as LocalizedText, locale)
 }
@@ -91,7 +94,7 @@ export const createReader = (translate: Translate, locale: string) => (stored: s
   let isComplete = true
   const translateKnown: Translate = (...request) => {
     const text = translate(...request)
-    isComplete &&= text !== ''
+    isComplete &&= text !== '' || request[1] === separator
     return text
   }
   try {
