@@ -18,4 +18,7 @@ t.test('a stored sentence stays readable, also if a masked secret made it invali
     'Name is required.',
     'a part has no text any more',
   )
+  const kept = { text: 'failure.checks', params: { reason: [{ text: 'check.password-mismatch' }] } }
+  const withoutSpaces = (_: string, name: string) => (name === 'result.between' ? '' : name)
+  t.equal(createReader(withoutSpaces, 'zh-CN')(storedSentence(kept)), 'failure.checks')
 })
