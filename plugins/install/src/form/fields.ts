@@ -31,7 +31,7 @@ export interface FormSetting {
   readonly connection: 'database' | 'cache' | undefined
 }
 
-/** Condition under which a field applies, for the page and for the server. */
+/** Condition under which the page shows a field, and under which the field applies to a form. */
 interface Condition extends NonNullable<FieldView['hints']['visibleWhen']> {
   readonly applies: (form: FormValues) => boolean
 }
@@ -61,8 +61,6 @@ interface Field<T extends FieldView['type'] = FieldView['type']> {
   /** Hints that the key does not contain. */
   readonly hints?: Partial<FieldView['hints']>
   readonly shownWhen?: Condition
-  /** Returns whether the field applies to this form, if that differs from `shownWhen`. */
-  readonly counts?: (form: FormValues) => boolean
   readonly rule?: rules.FieldRule
   /** Where the value is stored. Default: in the file for a connection, otherwise in the database. */
   readonly home?: FormSetting['home']
@@ -179,8 +177,8 @@ export const fields = {
     database: keyText('platform.database.name', 512, {
       required: true,
       hints: { maxLength: 63 },
-      shownWhen: onServer,
-      counts: (form) => usesDatabaseServer(form) || usesEmbeddedDatabase(form),
+      // The page does not show the name of the embedded database, but a caller may choose it.
+      shownWhen: { ...onServer, applies: (form) => usesDatabaseServer(form) || usesEmbeddedDatabase(form) },
       // If the name of the embedded database is empty, the product chooses it.
       mayBeEmpty: usesEmbeddedDatabase,
       rule: rules.databaseNameRule,
@@ -252,8 +250,7 @@ export const allFields: readonly FormField[] = Object.entries(fields).flatMap(
 )
 
 /** Returns whether the field applies to this form. */
-export const isApplicable = ({ counts, shownWhen }: Field, form: FormValues): boolean =>
-  (counts ?? shownWhen?.applies)?.(form) !== false
+export const isApplicable = ({ shownWhen }: Field, form: FormValues): boolean => shownWhen?.applies(form) !== false
 
 export const settingsOf = (form: FormValues, running: ReadConfiguredValue): readonly FormSetting[] =>
   allFields

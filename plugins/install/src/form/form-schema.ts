@@ -93,17 +93,6 @@ export const entryOf = ({ key }: FormField, { catalogue }: Pick<ConfigAdmin, 'ca
 export const labelOf = ({ path, key }: FormField, entry: CatalogueEntry | undefined): LocalizedText | Sentence =>
   entry?.title ?? key ?? { text: `field.${path}.label` }
 
-/** Returns the description of a field. If no plugin declares its key, it says that the product does not use the field. */
-export function descriptionOf(
-  { path, key }: FormField,
-  entry: CatalogueEntry | undefined,
-  locale: string,
-  translate: Translate,
-): string {
-  if (key !== undefined && entry === undefined) return translate(locale, 'note.undeclared')
-  return translate(locale, `field.${path}.description`) || localize(entry?.description ?? '', locale)
-}
-
 const inputs = { string: 'text', integer: 'number', boolean: 'switch' } as const
 
 /** Returns the hints for the control of a field: those of the key, and those of the field. */
@@ -152,12 +141,13 @@ export function formSchema(
     return candidates === 'time-zones' ? Intl.supportedValuesOf('timeZone') : candidates
   }
   const viewOf = (field: FormField): FieldView => {
-    const { path, name, type, required = false, candidates } = field
+    const { path, name, type, required = false, candidates, key } = field
     const entry = entryOf(field, configAdmin)
+    const ownText = key === undefined || entry !== undefined ? `field.${path}.description` : 'note.undeclared'
     return {
       name,
       label: String(sayParam(translate, locale, labelOf(field, entry))),
-      description: descriptionOf(field, entry, locale, translate),
+      description: translate(locale, ownText) || localize(entry?.description ?? '', locale),
       type,
       required,
       ...omitUndefined<Pick<FieldView, 'fixed'>>({ fixed: fixed.get(path) }),
