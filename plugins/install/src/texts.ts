@@ -63,12 +63,20 @@ export type SentenceParams = Readonly<Record<string, SentenceParam>>
 type SentenceParam = string | number | LocalizedText | Sentence | readonly Sentence[]
 
 export function sayIn(translate: Translate, locale: string, { text, params = {} }: Sentence): string {
-  const said = (value: SentenceParam): string | number => {
-    if (typeof value !== 'object') return value
-    if (isList(value)) return value.map(said).join(translate(locale, 'result.between'))
-    return 'text' in value ? sayIn(translate, locale, value as Sentence) : localize(value as LocalizedText, locale)
+  const said = Object.entries(params).map(([name, value]) => [name, sayParam(translate, locale, value)])
+  return translate(locale, text, Object.fromEntries(said))
+}
+
+/** Text between the sentences of a list. It is empty in Chinese. */
+const separator = 'result.between'
+
+/** Returns the text of one parameter of a sentence. */
+export function sayParam(translate: Translate, locale: string, value: SentenceParam): string | number {
+  if (typeof value !== 'object') return value
+  if (isList(value)) {
+    return value.map((one) => sayParam(translate, locale, one)).join(translate(locale, separator))
   }
-  return translate(locale, text, Object.fromEntries(Object.entries(params).map(([name, value]) => [name, said(value)])))
+  return 'text' in value ? sayIn(translate, locale, value as Sentence) : localize(value as LocalizedText, locale)
 }
 
 const isList = (value: object): value is readonly Sentence[] => Array.isArray(value)
@@ -79,13 +87,20 @@ export const storedSentence = (sentence: Sentence): string =>
 
 /**
  * Returns the function that translates stored sentences. It returns any other text unchanged, such as a sentence of an
- * earlier release.
+ * earlier release. A sentence with a text that no longer exists stays in English.
  */
 export const createReader = (translate: Translate, locale: string) => (stored: string) => {
   if (!stored.startsWith('{"en":')) return stored
+  let isComplete = true
+  const translateKnown: Translate = (...request) => {
+    const text = translate(...request)
+    isComplete &&= text !== '' || request[1] === separator
+    return text
+  }
   try {
     const { en, ...sentence }: Sentence & { readonly en: string } = JSON.parse(stored)
-    return sayIn(translate, locale, sentence) || en
+    const text = sayIn(translateKnown, locale, sentence)
+    return isComplete ? text : en
   } catch {
     // A masked secret can make a stored sentence invalid. Its English text comes first.
     return /^\{"en":"((?:[^"\\]|\\.)*)/.exec(stored)?.[1]?.replaceAll(/\\(.)/g, '$1') ?? stored

@@ -55,6 +55,21 @@ t.test('I-099 I-100 I-034 I-154 the schema describes the fields and contains no 
   }
   t.notMatch(JSON.stringify(data), secrets.database)
   t.notMatch(JSON.stringify(data), /admin123|123456|test@/i)
+  const field = (path: string) => {
+    const [group, name] = path.split('.')
+    const { fields } = data.groups.find(({ code }: { code: string }) => code === group)
+    return fields.find((one: { name: string }) => one.name === name)
+  }
+  const ofKeys = {
+    'site.name': { label: 'Site name', hints: { input: 'text', maxLength: 64 } },
+    'site.timeZone': { label: 'Site time zone', description: /^Business rules/, hints: { input: 'combobox' } },
+    'database.port': { label: 'Database port', hints: { input: 'number', minimum: 1, maximum: 65_535 } },
+    'database.password': { label: 'Database password', hints: { input: 'password', autocomplete: 'off' } },
+    'cache.enabled': { label: 'Redis', hints: { input: 'switch' } },
+    'cache.port': { label: 'Redis port', hints: { placeholder: '6379' } },
+    'storage.publicDisk': { label: 'platform.storage.public-disk', description: /this product does not use it/ },
+  }
+  for (const [path, facts] of Object.entries(ofKeys)) t.match(field(path), facts, path)
   const [type] = data.groups[2].fields
   t.same(
     type.candidates.map(({ value }: { value: string }) => value),

@@ -11,4 +11,14 @@ t.test('a stored sentence stays readable, also if a masked secret made it invali
   t.equal(read('{"en":***'), '{"en":***', 'nothing is left to show')
   t.equal(read('Installed.'), 'Installed.', 'a sentence of an earlier release')
   t.equal(read(storedSentence({ text: 'nothing' })), '')
+  const former = { text: 'check.required', params: { field: { text: 'field.site.name.label' } } }
+  const parts = { text: 'failure.checks', params: { reason: [former] } }
+  t.equal(
+    read(JSON.stringify({ en: 'Name is required.', ...parts })),
+    'Name is required.',
+    'a part has no text any more',
+  )
+  const kept = { text: 'failure.checks', params: { reason: [{ text: 'check.password-mismatch' }] } }
+  const withoutSpaces = (_: string, name: string) => (name === 'result.between' ? '' : name)
+  t.equal(createReader(withoutSpaces, 'zh-CN')(storedSentence(kept)), 'failure.checks')
 })

@@ -14,16 +14,20 @@ const record = (id: number, sessionId: string, stepCode: string, status: Outcome
   occurredAt: new Date(id * 250).toISOString(),
 })
 const result = (given: Partial<ExecuteResult>): ExecuteResult => ({
+  authorized: true,
   passed: true,
   restartRequired: false,
+  configWritten: true,
   administratorReady: true,
   locked: true,
   message: 'Installed.',
+  failedField: '',
   sessionId: 'new',
+  retriedSessionId: '',
   records: [],
   ...given,
 })
-const open: InstallStatus = { installed: false, installAllowed: true, productPath: '/' }
+const open = { installed: false, installAllowed: true, productPath: '/' } as InstallStatus
 const installed: InstallStatus = { ...open, installed: true }
 const unreachable = () => new ApiFailure('unreachable', '')
 const form = { site: { name: 'Northwind' } }

@@ -85,7 +85,8 @@ const holds =
   (test: (text: string) => boolean, text: string) =>
   (value: string): FieldProblem | undefined =>
     value === '' || test(value) ? undefined : failedRule(text)
-const inFormat = (format: string, text: string) => holds((value) => formats[format]?.validate(value) === true, text)
+/** Returns a rule for the format of a configuration key. Its message has the name of the format. */
+export const formatRule = (format: string) => holds((value) => formats[format]?.validate(value) === true, format)
 const firstOf =
   (...rules: readonly FieldRule[]): FieldRule =>
   (text, form, context) => {
@@ -102,8 +103,6 @@ export const warnIfEmpty =
     value === '' ? warning(text) : rule?.(value, form, context)
 
 export const plainTextRule = holds((text) => !/\p{Cc}/u.test(text), 'control-characters')
-export const hostRule = inFormat('host', 'host')
-export const timeZoneRule = inFormat('time-zone', 'time-zone')
 export const localeRule = holds((tag) => /^(?:zh|en)\b/i.test(tag), 'locale')
 
 export const siteUrlRule: FieldRule = (text) => {
@@ -121,7 +120,7 @@ export const accountRules =
     return problem && failedRule(problem.rule)
   }
 
-const policyKey = 'platform.iam.password.policy'
+export const passwordPolicyKey = 'platform.iam.password.policy'
 const offeredPolicies = ['low', 'medium', 'high'] as const
 type Policy = Passwords['policy']
 
@@ -133,7 +132,7 @@ export const passwordPolicies = ({ policy }: Pick<Passwords, 'policy'>): readonl
 export const defaultPasswordPolicy = (
   { policy }: Pick<Passwords, 'policy'>,
   configAdmin: Pick<ConfigAdmin, 'explain'>,
-): Policy => (configuredValue(configAdmin, policyKey)?.source === 'default' ? 'medium' : policy)
+): Policy => (configuredValue(configAdmin, passwordPolicyKey)?.source === 'default' ? 'medium' : policy)
 
 /** Returns the policy that the form selects, or `undefined`. */
 const chosenPolicy = (form: FormValues, passwords: Pick<Passwords, 'policy'>): Policy | undefined =>

@@ -8,7 +8,6 @@ import { databaseTypeToWrite, passwordToWrite } from './field-rules.ts'
 import {
   cachePort,
   databasePort,
-  defaultCachePort,
   defaultDatabasePorts,
   type FormValues,
   fieldValueOf,
@@ -29,13 +28,22 @@ export interface FormSetting {
    * `database`: the value is stored in the database.
    */
   readonly home: 'file' | 'database'
-  readonly connection?: 'database' | 'cache'
+  readonly connection: 'database' | 'cache' | undefined
 }
-type Write = Omit<FormSetting, 'field'>
 
-/** Describes one field of the form. Its label and description are in the message files. */
+/** Condition under which the page shows a field, and under which the field applies to a form. */
+interface Condition extends NonNullable<FieldView['hints']['visibleWhen']> {
+  readonly applies: (form: FormValues) => boolean
+}
+
+/** Describes one field of the form. */
 interface Field<T extends FieldView['type'] = FieldView['type']> {
   readonly type: T
+  /**
+   * Configuration key that the field sets. The declaration of the key contains title, description and limits. A
+   * description in the message files replaces the one of the key. A field without a key has all its texts there.
+   */
+  readonly key?: string
   /**
    * Maximum number of characters in a request. It is larger than the limit of the field, so that a long value causes a
    * readable problem.
@@ -50,47 +58,36 @@ interface Field<T extends FieldView['type'] = FieldView['type']> {
    * policies of the product. `time-zones`: the time zones that Node.js knows.
    */
   readonly candidates?: readonly string[] | 'disks' | 'password-policies' | 'time-zones'
-  readonly hints: FieldView['hints']
-  /** Returns whether the field applies to this form. Default: always. */
-  readonly counts?: (form: FormValues) => boolean
+  /** Hints that the key does not contain. */
+  readonly hints?: Partial<FieldView['hints']>
+  readonly shownWhen?: Condition
   readonly rule?: rules.FieldRule
-  readonly writes?: (form: FormValues, running: ReadConfiguredValue) => readonly Write[]
+  /** Where the value is stored. Default: in the file for a connection, otherwise in the database. */
+  readonly home?: FormSetting['home']
+  /** Returns the value of the key. Default: the text of the field. */
+  readonly value?: (form: FormValues, running: ReadConfiguredValue) => JsonValue
+  /** Returns the values by key, for a field that does not set exactly its `key`. */
+  readonly sets?: (form: FormValues, running: ReadConfiguredValue) => Readonly<Record<string, JsonValue>>
 }
-type Details = Omit<Field, 'type' | 'accepts'>
+type Details = Omit<Field, 'type' | 'accepts' | 'key'>
 const text = (accepts: number, details: Details): Field<'string'> => ({ type: 'string', accepts, ...details })
-const integer = (details: Details): Field<'integer'> => ({ type: 'integer', ...details })
-const flag = (details: Details): Field<'boolean'> => ({ type: 'boolean', ...details })
+const keyText = (key: string, accepts: number, details: Details): Field<'string'> => ({
+  ...text(accepts, details),
+  key,
+})
+const keyInteger = (key: string, details: Details): Field<'integer'> => ({ type: 'integer', key, ...details })
+const keyFlag = (key: string, details: Details): Field<'boolean'> => ({ type: 'boolean', key, ...details })
 
-/** Stores a field in the database configuration unless it is empty. */
-const stored =
-  (field: string, key: string): NonNullable<Field['writes']> =>
-  (form) =>
-    textOf(form, field) === '' ? [] : [{ key, value: textOf(form, field), home: 'database' }]
-
-/** Writes a setting of a connection to `.env`. */
-const connecting =
-  (
-    connection: 'database' | 'cache',
-    name: string,
-    value: (form: FormValues, running: ReadConfiguredValue) => JsonValue,
-  ): NonNullable<Field['writes']> =>
-  (form, running) => [{ key: `platform.${connection}.${name}`, value: value(form, running), home: 'file', connection }]
-
-const diskSettings =
-  (field: string, key: string): NonNullable<Field['writes']> =>
-  (form) => {
-    const disk = textOf(form, field)
-    const enabled = { key: `platform.storage.disks.${disk}.enabled`, value: true, home: 'database' } as const
-    return disk === '' ? [] : [...stored(field, key)(form, () => undefined), enabled]
-  }
-
-const databaseFile: NonNullable<Field['writes']> = (form, running) => {
-  const current = String(running('platform.database.sqlite.file'))
-  return connecting('database', 'sqlite.file', () => sqliteFile(textOf(form, 'database.database'), current))(
-    form,
-    running,
-  )
-}
+/** A field that chooses a disk, which is enabled too. */
+const disk = (key: string, field: string, details: Details): Field<'string'> =>
+  keyText(key, 128, {
+    candidates: 'disks',
+    sets: (form) => {
+      const name = textOf(form, field)
+      return name === '' ? {} : { [key]: name, [`platform.storage.disks.${name}.enabled`]: true }
+    },
+    ...details,
+  })
 
 /**
  * Returns the path of a SQLite file next to the current one. The form contains only its name, without directory and
@@ -105,13 +102,11 @@ function sqliteFile(name: string, current: string): string {
 export const sqliteDatabaseName = (file: string) => basename(file, extname(file))
 
 /** All tags of a language, such as `zh-TW`, use the texts of that language. */
-const localeOf = (tag: string) => (/^zh\b/i.test(tag) ? 'zh-CN' : 'en')
+const localeOf = (tag: string) => (tag === '' ? '' : /^zh\b/i.test(tag) ? 'zh-CN' : 'en')
 
-const port = { input: 'number', minimum: 1, maximum: 65_535 } as const
-const onServer = { visibleWhen: { field: 'database.type', values: ['mysql', 'postgresql'] } }
-const withCache = { visibleWhen: { field: 'cache.enabled', values: [true] } }
+const onServer: Condition = { field: 'database.type', values: ['mysql', 'postgresql'], applies: usesDatabaseServer }
+const withCache: Condition = { field: 'cache.enabled', values: [true], applies: usesCache }
 const newPassword = { input: 'password', autocomplete: 'new-password', maxLength: 128 } as const
-const knownPassword = { input: 'password', autocomplete: 'off', maxLength: 1024 } as const
 
 /**
  * All fields by group, in display order (document 3 of the specification, "Configuration form"). This table defines the
@@ -119,41 +114,27 @@ const knownPassword = { input: 'password', autocomplete: 'off', maxLength: 1024 
  */
 export const fields = {
   site: {
-    name: text(256, {
-      required: true,
-      hints: { input: 'text', maxLength: 64 },
-      writes: stored('site.name', 'platform.site.name'),
-    }),
-    title: text(256, {
-      hints: { input: 'text', maxLength: 128 },
-      rule: rules.warnIfEmpty('site-title-missing'),
-      writes: stored('site.title', 'platform.site.title'),
-    }),
-    url: text(1024, {
-      hints: { input: 'url', maxLength: 512, placeholder: 'https://example.com' },
+    name: keyText('platform.site.name', 256, { required: true }),
+    title: keyText('platform.site.title', 256, { rule: rules.warnIfEmpty('site-title-missing') }),
+    url: keyText('platform.site.url', 1024, {
+      hints: { input: 'url', placeholder: 'https://example.com' },
       rule: rules.warnIfEmpty('site-url-missing', rules.siteUrlRule),
-      writes: stored('site.url', 'platform.site.url'),
     }),
-    defaultLocale: text(64, {
+    defaultLocale: keyText('platform.i18n.default-locale', 64, {
       candidates: ['en', 'zh-CN'],
-      hints: { input: 'select' },
       rule: rules.warnIfEmpty('locale-default', rules.localeRule),
-      writes(form) {
-        const tag = textOf(form, 'site.defaultLocale')
-        return tag === '' ? [] : [{ key: 'platform.i18n.default-locale', value: localeOf(tag), home: 'file' }]
-      },
+      home: 'file',
+      value: (form) => localeOf(textOf(form, 'site.defaultLocale')),
     }),
-    timeZone: text(128, {
+    timeZone: keyText('platform.site.time-zone', 128, {
       candidates: 'time-zones',
-      hints: { input: 'combobox' },
-      rule: rules.warnIfEmpty('time-zone-default', rules.timeZoneRule),
-      writes: stored('site.timeZone', 'platform.site.time-zone'),
+      rule: rules.warnIfEmpty('time-zone-default'),
     }),
   },
   administrator: {
     username: text(256, {
       required: true,
-      hints: { input: 'text', autocomplete: 'username', maxLength: 64 },
+      hints: { autocomplete: 'username', maxLength: 64 },
       rule: rules.accountRules('username'),
     }),
     email: text(320, {
@@ -164,105 +145,87 @@ export const fields = {
       hints: { input: 'tel', autocomplete: 'tel', maxLength: 32 },
       rule: rules.accountRules('mobile'),
     }),
-    passwordPolicy: text(64, {
+    passwordPolicy: keyText(rules.passwordPolicyKey, 64, {
       candidates: 'password-policies',
-      hints: { input: 'select' },
       rule: rules.passwordPolicyRule,
-      writes: stored('administrator.passwordPolicy', 'platform.iam.password.policy'),
     }),
     password: text(1024, { required: true, hints: newPassword, rule: rules.newPasswordRule }),
     confirmPassword: text(1024, { required: true, hints: newPassword, rule: rules.samePasswordRule }),
   },
   database: {
-    type: text(64, {
+    type: keyText('platform.database.type', 64, {
       required: true,
       candidates: ['h2', 'postgresql', 'mysql'],
-      hints: { input: 'select' },
       rule: rules.databaseTypeRule,
-      writes: connecting('database', 'type', databaseTypeToWrite),
+      value: databaseTypeToWrite,
     }),
-    host: text(512, {
+    host: keyText('platform.database.host', 512, {
       required: true,
-      hints: { input: 'text', maxLength: 253, ...onServer },
-      counts: usesDatabaseServer,
-      rule: rules.hostRule,
-      writes: connecting('database', 'host', (form) => textOf(form, 'database.host')),
+      hints: { maxLength: 253 },
+      shownWhen: onServer,
     }),
-    port: integer({
+    port: keyInteger('platform.database.port', {
       hints: {
-        ...port,
-        ...onServer,
         follows: {
           field: 'database.type',
           values: { mysql: defaultDatabasePorts.mysql, postgresql: defaultDatabasePorts.postgresql },
         },
       },
-      counts: usesDatabaseServer,
-      writes: connecting('database', 'port', databasePort),
+      shownWhen: onServer,
+      value: databasePort,
     }),
-    database: text(512, {
+    database: keyText('platform.database.name', 512, {
       required: true,
-      hints: { input: 'text', maxLength: 63, ...onServer },
-      counts: (form) => usesDatabaseServer(form) || usesEmbeddedDatabase(form),
+      hints: { maxLength: 63 },
+      // The page does not show the name of the embedded database, but a caller may choose it.
+      shownWhen: { ...onServer, applies: (form) => usesDatabaseServer(form) || usesEmbeddedDatabase(form) },
       // If the name of the embedded database is empty, the product chooses it.
       mayBeEmpty: usesEmbeddedDatabase,
       rule: rules.databaseNameRule,
-      writes: (form, running) =>
-        usesEmbeddedDatabase(form)
-          ? databaseFile(form, running)
-          : connecting('database', 'name', () => textOf(form, 'database.database'))(form, running),
+      sets(form, running) {
+        const name = textOf(form, 'database.database')
+        const file = 'platform.database.sqlite.file'
+        return usesEmbeddedDatabase(form)
+          ? { [file]: sqliteFile(name, String(running(file))) }
+          : { 'platform.database.name': name }
+      },
     }),
-    username: text(256, {
+    username: keyText('platform.database.username', 256, {
       required: true,
-      hints: { input: 'text', autocomplete: 'off', maxLength: 128, ...onServer },
-      counts: usesDatabaseServer,
-      writes: connecting('database', 'username', (form) => textOf(form, 'database.username')),
+      hints: { autocomplete: 'off', maxLength: 128 },
+      shownWhen: onServer,
     }),
-    password: text(1024, {
-      hints: { ...knownPassword, ...onServer },
-      counts: usesDatabaseServer,
+    password: keyText('platform.database.password', 1024, {
+      hints: { maxLength: 1024 },
+      shownWhen: onServer,
       rule: rules.serverPassword('database'),
-      writes: connecting('database', 'password', (form, running) => passwordToWrite(form, 'database', running)),
+      value: (form, running) => passwordToWrite(form, 'database', running),
     }),
   },
   cache: {
-    enabled: flag({ hints: { input: 'switch' }, writes: connecting('cache', 'enabled', usesCache) }),
-    host: text(512, {
-      required: true,
-      hints: { input: 'text', maxLength: 253, ...withCache },
-      counts: usesCache,
-      rule: rules.hostRule,
-      writes: connecting('cache', 'host', (form) => textOf(form, 'cache.host')),
+    enabled: keyFlag('platform.cache.enabled', { value: usesCache }),
+    host: keyText('platform.cache.host', 512, { required: true, hints: { maxLength: 253 }, shownWhen: withCache }),
+    port: keyInteger('platform.cache.port', { shownWhen: withCache, value: cachePort }),
+    database: keyInteger('platform.cache.database', {
+      hints: { maximum: 1_000_000 },
+      shownWhen: withCache,
+      value: (form) => Number(fieldValueOf(form, 'cache.database') ?? 0),
     }),
-    port: integer({
-      hints: { ...port, ...withCache, placeholder: String(defaultCachePort) },
-      counts: usesCache,
-      writes: connecting('cache', 'port', cachePort),
-    }),
-    database: integer({
-      hints: { input: 'number', minimum: 0, maximum: 1_000_000, ...withCache },
-      counts: usesCache,
-      writes: connecting('cache', 'database', (form) => Number(fieldValueOf(form, 'cache.database') ?? 0)),
-    }),
-    password: text(1024, {
-      hints: { ...knownPassword, ...withCache },
-      counts: usesCache,
+    password: keyText('platform.cache.password', 1024, {
+      hints: { maxLength: 1024 },
+      shownWhen: withCache,
       rule: rules.serverPassword('cache'),
-      writes: connecting('cache', 'password', (form, running) => passwordToWrite(form, 'cache', running)),
+      value: (form, running) => passwordToWrite(form, 'cache', running),
     }),
   },
   storage: {
-    publicDisk: text(128, {
-      candidates: 'disks',
-      hints: { input: 'combobox', maxLength: 32, placeholder: 'public' },
+    publicDisk: disk('platform.storage.public-disk', 'storage.publicDisk', {
+      hints: { maxLength: 32, placeholder: 'public' },
       rule: rules.warnIfEmpty('disk-default', rules.diskRule),
-      writes: diskSettings('storage.publicDisk', 'platform.storage.public-disk'),
     }),
-    localDisk: text(128, {
-      candidates: 'disks',
-      hints: { input: 'combobox', maxLength: 32, placeholder: 'local' },
+    localDisk: disk('platform.storage.local-disk', 'storage.localDisk', {
+      hints: { maxLength: 32, placeholder: 'local' },
       rule: rules.warnIfEmpty('disk-default', rules.otherDiskRule),
-      writes: diskSettings('storage.localDisk', 'platform.storage.local-disk'),
     }),
   },
 } as const
@@ -279,18 +242,26 @@ type GroupOf<G> = { [F in keyof G]?: ValueOf<G[F]> }
 export type InstallForm = { [G in keyof typeof fields]?: GroupOf<(typeof fields)[G]> }
 export type AdministratorForm = Omit<GroupOf<(typeof fields)['administrator']>, 'passwordPolicy'>
 
-/** All fields with their paths, for example `database.host`. */
-export const allFields: readonly (Field & { readonly path: string; readonly group: string; readonly name: string })[] =
-  Object.entries(fields).flatMap(([group, members]: [string, Readonly<Record<string, Field>>]) =>
+/** A field with its path, for example `database.host`. */
+export type FormField = Field & { readonly path: string; readonly group: string; readonly name: string }
+export const allFields: readonly FormField[] = Object.entries(fields).flatMap(
+  ([group, members]: [string, Readonly<Record<string, Field>>]) =>
     Object.entries(members).map(([name, field]) => ({ ...field, group, name, path: `${group}.${name}` })),
-  )
+)
+
+/** Returns whether the field applies to this form. */
+export const isApplicable = ({ shownWhen }: Field, form: FormValues): boolean => shownWhen?.applies(form) !== false
 
 export const settingsOf = (form: FormValues, running: ReadConfiguredValue): readonly FormSetting[] =>
-  allFields.flatMap(({ path, counts, writes }) =>
-    writes === undefined || counts?.(form) === false
-      ? []
-      : writes(form, running).map((setting) => ({ field: path, ...setting })),
-  )
+  allFields
+    .filter((field) => isApplicable(field, form))
+    .flatMap(({ path, group, key, home = 'database', value, sets }) => {
+      const connection = group === 'database' || group === 'cache' ? group : undefined
+      const own = key === undefined ? {} : { [key]: value?.(form, running) ?? textOf(form, path) }
+      return Object.entries(sets?.(form, running) ?? own)
+        .filter(([, value]) => value !== '' || connection !== undefined)
+        .map(([key, value]) => ({ field: path, key, value, home: connection ? 'file' : home, connection }))
+    })
 
 const schemas = {
   string: ({ accepts = 0 }: Field): TSchema => Type.String({ maxLength: accepts }),

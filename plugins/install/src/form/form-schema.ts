@@ -1,9 +1,11 @@
 import { basename } from 'node:path'
-import { hostAndPort, omitUndefined } from '@plinth/kernel'
+import { hostAndPort, type LocalizedText, localize, omitUndefined } from '@plinth/kernel'
+import type { CatalogueEntry, ConfigAdmin } from '@plinth/kernel/host'
 import type { DefaultsView, FieldView, FixedField, SchemaView } from '../contract.ts'
 import type { Caller } from '../entry/caller.ts'
-import type { Translate } from '../texts.ts'
-import { allFields, fields, sqliteDatabaseName } from './fields.ts'
+import { type Sentence, sayParam, type Translate } from '../texts.ts'
+import { diskNames } from './field-rules.ts'
+import { allFields, type FormField, fields, sqliteDatabaseName } from './fields.ts'
 import { defaultDatabasePort, type ReadConfiguredValue } from './form-values.ts'
 
 /** Names of database types in the form, as the specification defines them. */
@@ -83,49 +85,79 @@ export function connectionUrl(parts: {
   return `${type}://${user}${hostAndPort(host, port)}/${encodeURIComponent(database)}`
 }
 
+/** Returns the declaration of the key that the field sets, or `undefined` if no plugin declares it. */
+export const entryOf = ({ key }: FormField, { catalogue }: Pick<ConfigAdmin, 'catalogue'>) =>
+  catalogue.find((entry) => entry.key === key)
+
+/** Returns the label of a field: the title of its key, or a text of this plugin. */
+export const labelOf = ({ path, key }: FormField, entry: CatalogueEntry | undefined): LocalizedText | Sentence =>
+  entry?.title ?? key ?? { text: `field.${path}.label` }
+
+const inputs = { string: 'text', integer: 'number', boolean: 'switch' } as const
+
+/** Returns the hints for the control of a field: those of the key, and those of the field. */
+export function hintsOf(
+  { type, candidates, hints, shownWhen }: FormField,
+  entry: CatalogueEntry | undefined,
+): FieldView['hints'] {
+  const number = (value: unknown) => (typeof value === 'number' ? value : undefined)
+  const { minimum, maximum, maxLength } = entry?.schema ?? {}
+  const fallback = type === 'integer' ? number(entry?.default) : undefined
+  const choice = candidates === 'disks' || candidates === 'time-zones' ? 'combobox' : 'select'
+  return omitUndefined<FieldView['hints']>({
+    input: entry?.sensitive ? 'password' : candidates === undefined ? inputs[type] : choice,
+    autocomplete: entry?.sensitive ? 'off' : undefined,
+    placeholder: fallback?.toString(),
+    minimum: number(minimum),
+    maximum: number(maximum),
+    maxLength: number(maxLength),
+    visibleWhen: shownWhen && { field: shownWhen.field, values: shownWhen.values },
+    ...hints,
+  })
+}
+
 /**
  * Returns the definitions of the form fields, without values (requirements I-099, I-100).
  *
- * @param facts password policies with their rules as text, names of disks, and fields that the installer cannot change
+ * @param facts declarations of the keys, password policies with their rules as text, and fields that the installer
+ *   cannot change
  */
 export function formSchema(
   locale: string,
   translate: Translate,
   {
+    configAdmin,
     passwordPolicies,
-    disks,
     fixed,
   }: {
+    readonly configAdmin: Pick<ConfigAdmin, 'catalogue'>
     readonly passwordPolicies: Readonly<Record<string, string>>
-    readonly disks: readonly string[]
     readonly fixed: ReadonlyMap<string, FixedField>
   },
 ): SchemaView {
-  const valuesOf = (candidates: (typeof allFields)[number]['candidates'] = []) => {
-    if (candidates === 'disks') return disks
+  const valuesOf = (candidates: FormField['candidates'] = []) => {
+    if (candidates === 'disks') return diskNames(configAdmin)
     if (candidates === 'password-policies') return Object.keys(passwordPolicies)
     return candidates === 'time-zones' ? Intl.supportedValuesOf('timeZone') : candidates
   }
-  const viewOf = ({
-    path,
-    name,
-    type,
-    required = false,
-    candidates,
-    hints,
-  }: (typeof allFields)[number]): FieldView => ({
-    name,
-    label: translate(locale, `field.${path}.label`),
-    description: translate(locale, `field.${path}.description`),
-    type,
-    required,
-    ...omitUndefined<Pick<FieldView, 'fixed'>>({ fixed: fixed.get(path) }),
-    candidates: valuesOf(candidates).map((value) => ({
-      value,
-      label: translate(locale, `option.${path}.${value}`, { rules: passwordPolicies[value] ?? '' }) || value,
-    })),
-    hints,
-  })
+  const viewOf = (field: FormField): FieldView => {
+    const { path, name, type, required = false, candidates, key } = field
+    const entry = entryOf(field, configAdmin)
+    const ownText = key === undefined || entry !== undefined ? `field.${path}.description` : 'note.undeclared'
+    return {
+      name,
+      label: String(sayParam(translate, locale, labelOf(field, entry))),
+      description: translate(locale, ownText) || localize(entry?.description ?? '', locale),
+      type,
+      required,
+      ...omitUndefined<Pick<FieldView, 'fixed'>>({ fixed: fixed.get(path) }),
+      candidates: valuesOf(candidates).map((value) => ({
+        value,
+        label: translate(locale, `option.${path}.${value}`, { rules: passwordPolicies[value] ?? '' }) || value,
+      })),
+      hints: hintsOf(field, entry),
+    }
+  }
   const groups = Object.keys(fields) as (keyof typeof fields)[]
   return {
     groups: groups.map((code) => ({

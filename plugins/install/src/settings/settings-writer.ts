@@ -11,7 +11,7 @@ import { EnvFileError, envFileKeys, readEnvFile, writeEnvFile } from '../env-fil
 import { readExampleKeys } from '../env-file/env-file-text.ts'
 import type { InstallFiles } from '../files.ts'
 import { defaultPasswordPolicy, type FieldProblem, passwordPolicies, passwordProblems } from '../form/field-rules.ts'
-import { type InstallForm, settingsOf } from '../form/fields.ts'
+import { allFields, type InstallForm, settingsOf } from '../form/fields.ts'
 import { checkForm, checkOf, hasPassed, type SentenceCheck } from '../form/form-checks.ts'
 import { formDefaults } from '../form/form-schema.ts'
 import { type ReadConfiguredValue, textOf } from '../form/form-values.ts'
@@ -90,14 +90,15 @@ export class SettingsWriter {
 
   /** Returns the effect of writing the form. Reads the example file and writes nothing. */
   async plan(form: InstallForm, locale: string): Promise<SettingsPlan> {
-    const { kernel, configAdmin, files, running, translate } = this.#parts
+    const { kernel, configAdmin, files, running } = this.#parts
     const checks = this.check(form, locale)
     const allowed = (await readExampleKeys(files.exampleFile)) ?? new Set<string>()
     if (!hasPassed(checks)) return { checks, passed: false, settings: [], allowed, restartRequired: false }
     const settings = planSettings(settingsOf(form, running), configAdmin, running, allowed)
     const findings = settings.flatMap((setting) => {
       const finding = problemOf(setting, locale)
-      return finding === undefined ? [] : [checkOf(setting.field, finding, locale, translate)]
+      const field = allFields.find(({ path }) => path === setting.field)
+      return finding === undefined || field === undefined ? [] : [checkOf(field, finding, { ...this.#parts, locale })]
     })
     const all = [...checks, ...findings]
     const passed = hasPassed(all)

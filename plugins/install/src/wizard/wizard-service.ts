@@ -7,7 +7,6 @@ import type { Run, Step } from '../execution/step.ts'
 import type { StepOverview } from '../execution/step-overview.ts'
 import type { StepRunner } from '../execution/step-runner.ts'
 import type { InstallSteps } from '../execution/steps.ts'
-import { diskNames } from '../form/field-rules.ts'
 import type { AdministratorForm, InstallForm } from '../form/fields.ts'
 import { outcomeOfChecks } from '../form/form-checks.ts'
 import { formDefaults, formSchema } from '../form/form-schema.ts'
@@ -74,8 +73,8 @@ export class WizardService {
   schema({ locale }: Caller): view.SchemaView {
     const { translate, settings, configAdmin } = this.#parts
     return formSchema(locale, translate, {
+      configAdmin,
       passwordPolicies: settings.passwordPolicies(locale),
-      disks: diskNames(configAdmin),
       fixed: settings.fixedFields(),
     })
   }

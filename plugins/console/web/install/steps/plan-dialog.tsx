@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from 'react'
 import { useLanguage } from '../../app/app.tsx'
 import { Notice } from '../../app/notice.tsx'
 import type { TextKey } from '../../text/texts.ts'
-import type { Group } from '../install-form.ts'
+import type { Field, Group } from '../install-form.ts'
 import { outcomeOf, type PlanEntry, type PlanResult } from '../wire.ts'
 import classes from './plan-dialog.module.css'
 
@@ -137,13 +137,9 @@ const fieldsByKey: Readonly<Record<string, string>> = {
  * `platform.site.time-zone`.
  */
 function labelOf(groups: readonly Group[], propertyKey: string): string | undefined {
-  for (const { label: groupLabel, fields } of groups) {
-    for (const { path, label } of fields) {
-      const key = `platform.${path.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
-      if (propertyKey === path || propertyKey === key || fieldsByKey[propertyKey] === path) {
-        return `${groupLabel} · ${label}`
-      }
-    }
+  const isOfKey = ({ path }: Field) => {
+    const key = `platform.${path.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
+    return propertyKey === path || propertyKey === key || fieldsByKey[propertyKey] === path
   }
-  return undefined
+  return groups.flatMap(({ fields }) => fields).find(isOfKey)?.label
 }
