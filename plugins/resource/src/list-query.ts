@@ -5,7 +5,7 @@ import type { ListOf, Row } from './definition.ts'
 
 /** Returns the schema of the query of a list, and functions that read its parameters. */
 export function listReader({ columns, entity }: TableDescription, list: ListOf) {
-  const { filters = [], search = [], range, sort = [] } = list
+  const { filters = [], search = [], range, sort = [], query: own = {}, where } = list
   const descriptions = filters.flatMap((name) => {
     const description = columns[name]?.description
     return description === undefined ? [] : [[name, description] as const]
@@ -20,21 +20,23 @@ export function listReader({ columns, entity }: TableDescription, list: ListOf) 
     schema: Type.Object({
       ...listQuery.properties,
       ...(sort.length === 0 ? {} : sorts.properties),
+      ...own,
       ...(search.length === 0 ? {} : { keyword: Type.Optional(line(100)) }),
       ...Object.fromEntries(
         descriptions.map(([name, { inputSchema, title }]) => [name, Type.Optional(withTitle(inputSchema, title))]),
       ),
       ...times?.properties,
+      ...own,
     }),
     range: times,
     orderOf: ({ sort }: Row): ListOrder => sorts.parse(sort as readonly string[] | undefined),
-    /** Returns the condition of the filters. */
-    whereOf: (query: Row): object =>
-      Object.fromEntries(
-        descriptions.flatMap(([name, { kind }]) => {
-          const value = query[name]
-          return value === undefined ? [] : [[name, kind === 'time' ? new Date(String(value)) : value]]
-        }),
-      ),
+    /** Returns the condition of the filters and of `where`. */
+    whereOf(query: Row): object {
+      const filtered = descriptions.flatMap(([name, { kind }]) => {
+        const value = query[name]
+        return value === undefined ? [] : [[name, kind === 'time' ? new Date(String(value)) : value]]
+      })
+      return { $and: [Object.fromEntries(filtered), where?.(query as never) ?? {}] }
+    },
   }
 }

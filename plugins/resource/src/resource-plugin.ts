@@ -17,6 +17,7 @@ import {
   type ServicesOf,
 } from '@plinth/kernel'
 import type { ChangeSet } from '@plinth/migrations'
+import type { TProperties } from 'typebox'
 import type { AnyShape, Resource, ResourceDeclarations, ResourceOptions, ResourceServices } from './options.ts'
 import { resource } from './resource.ts'
 
@@ -27,9 +28,9 @@ export interface EventHandler<in P> {
 }
 
 export interface Builders<P> extends RouteBuilders<P> {
-  resource<S extends AnyShape, const B = Record<never, never>>(
+  resource<S extends AnyShape, const B = Record<never, never>, Q extends TProperties = Record<never, never>>(
     shape: S,
-    options: ResourceOptions<S, P, B>,
+    options: ResourceOptions<S, P, B, Q>,
   ): Resource<S, P>
   /** Handles an event in the transaction that also records the delivery. The plugin requires `events`. */
   on<T>(

@@ -15,7 +15,7 @@ export const permission = (code: string, en: string, zh: string): Permission => 
  *
  * @throws TypeError for an operation with `access: 'user'` or `scope: 'caller'` on a table without an owner
  */
-export function resource<S extends AnyShape, P, B>(shape: S, options: ResourceOptions<S, P, B>): Resource<S, P> {
+export function resource<S extends AnyShape, P, B, Q>(shape: S, options: ResourceOptions<S, P, B, Q>): Resource<S, P> {
   const definition = definitionOf(shape as unknown as Shape<Row, Row, Row, Row>, options as unknown as AnyOptions)
   const operations = routesOf(definition)
   const declared = {
@@ -29,12 +29,7 @@ export function resource<S extends AnyShape, P, B>(shape: S, options: ResourceOp
     audited: auditedOf(definition),
     pages: pagesOf(definition, operations),
     personalTables: shape.of.personalTables,
-    store: (services, operator) =>
-      new RowStore(
-        definition,
-        { services, parts: undefined },
-        { operator, reach: 'caller' },
-      ) as unknown as Store<AnyShape>,
+    store: (at, operator) => new RowStore(definition, at, { operator, reach: 'caller' }) as unknown as Store<AnyShape>,
   } satisfies Resource<AnyShape, unknown>
   return declared as unknown as Resource<S, P>
 }

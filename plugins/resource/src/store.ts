@@ -10,7 +10,14 @@ import {
   versionConflictData,
 } from '@plinth/database'
 import type { Operator } from '@plinth/iam'
-import { type AuditSummary, auditFieldsOfCaller, BusinessError, maskedValue, writeAuditEntry } from '@plinth/kernel'
+import {
+  type AuditSummary,
+  auditFieldsOfCaller,
+  BusinessError,
+  maskedValue,
+  type TextParams,
+  writeAuditEntry,
+} from '@plinth/kernel'
 import { type AnyHooks, type Definition, type Reach, type Row, reasonedUniques, versionConflict } from './definition.ts'
 import type { ResourceParts, RowIn, Work } from './options.ts'
 
@@ -27,6 +34,8 @@ export interface Store<S> {
    * @throws BusinessError "404" if the row does not exist or is outside the data scope, "409" for another version
    */
   get(id: number, version?: number): Promise<RowIn<S>>
+  /** Returns the rows with these ids in the data scope, in the order of their ids. */
+  getAll(ids: readonly number[]): Promise<readonly RowIn<S>[]>
   /**
    * Inserts a row. Columns that `columns` omits get their default.
    *
@@ -46,6 +55,8 @@ export interface Store<S> {
     verb: string,
     options?: { readonly summary?: AuditSummary },
   ): Promise<RowIn<S>>
+  /** Removes rows that `getAll` returned, without those that have changed since then. Returns their number. */
+  removeAll(rows: readonly RowIn<S>[]): Promise<number>
 }
 
 /** Options of a write. */
@@ -97,8 +108,10 @@ export class RowStore {
   }
 
   /** Returns a page of the rows that the caller may reach. */
-  find(where: object, window: PageWindow, search: TextSearch) {
-    return findPage<Row>(this.#db.fork(), this.#entity, { $and: [where, this.#rows()] }, window, { search })
+  async find(where: object, window: PageWindow, search: TextSearch) {
+    const reached = { $and: [where, await this.#rows()] }
+    const { unread } = this.#definition.shape
+    return findPage<Row>(this.#db.fork(), this.#entity, reached, window, { search, exclude: unread })
   }
 
   /**
@@ -114,7 +127,7 @@ export class RowStore {
 
   /** Returns the rows with these ids that the caller may reach, in the order of their ids. */
   async getAll(ids: readonly number[]): Promise<readonly Row[]> {
-    const where = { $and: [{ id: { $in: [...ids] } }, this.#rows()] }
+    const where = { $and: [{ id: { $in: [...ids] } }, await this.#rows()] }
     const found = await this.#db.fork().find<Row>(this.#entity, where, { orderBy: { id: 'asc' } as never })
     const selection = selectionOf(this.#definition.table.entity)
     return found.map((row) => selection.of(row as never) as Row)
@@ -143,7 +156,7 @@ export class RowStore {
   }
 
   /** Removes rows in one transaction, without those that another transaction changes meanwhile. Returns their number. */
-  async removeAll(rows: readonly Row[], options: WriteOptions): Promise<number> {
+  async removeAll(rows: readonly Row[], options: WriteOptions = {}): Promise<number> {
     const writes: Write[] = []
     for (const row of rows) writes.push(await this.#removalOf(row, options))
     return this.#transactional(async (em) => {
@@ -219,7 +232,7 @@ export class RowStore {
       return role === 'caller' || (role === 'user' && row[name] !== null && reach === 'caller')
     }
     if (chosen.every(isKnown)) return
-    const reached = await em.count<Row>(this.#entity, { $and: [{ id: row['id'] }, this.#rows()] })
+    const reached = await em.count<Row>(this.#entity, { $and: [{ id: row['id'] }, await this.#rows()] })
     if (reached === 0) throw outOfScope(chosen[0])
   }
 
@@ -243,7 +256,8 @@ export class RowStore {
       const values = Object.fromEntries(columns.map((name) => [name, row[name]]))
       const isTaken =
         table.uniques.length === 1 || (await em.count<Row>(this.#entity, { ...values, id: { $ne: row['id'] } })) > 0
-      if (isTaken) return this.#definition.error(reason, { data: { field: columns[0] }, cause })
+      if (isTaken)
+        return this.#definition.error(reason, { params: values as TextParams, data: { field: columns[0] }, cause })
     }
     return cause
   }
@@ -293,11 +307,13 @@ export class RowStore {
   }
 
   /** Returns the condition for the rows that the caller may reach. */
-  #rows(): object {
+  #rows(): object | Promise<object> {
     const { reach, operator } = this.#caller
-    const { owner } = this.#definition.table
-    if (owner === undefined || reach === 'all' || reach === 'none') return {}
+    const { table, options } = this.#definition
     const { principal } = operator
+    if (reach === 'caller' && options.rows !== undefined) return options.rows(principal, this.#parts.parts)
+    const { owner } = table
+    if (owner === undefined || reach === 'all' || reach === 'none') return {}
     const scoped = reach === 'own' ? { ...principal, dataScope: 'self' as const } : principal
     return this.#parts.services.identity.rowsInScope(scoped, owner)
   }

@@ -17,11 +17,11 @@ export {
   type Text,
   type TextName,
   type TimeName,
-  titleOfChoice,
   type ViewOf,
   withTitle,
 } from './columns.ts'
-export type { Member, MemberOf, Shape, TableShape, ViewContext } from './shape.ts'
+export { choiceLabelsOf, pageColumnOf, pickerOf } from './page-columns.ts'
+export type { CustomParts, CustomShape, Member, MemberOf, Shape, TableShape, ViewContext } from './shape.ts'
 export {
   type EntityOf,
   type Erasure,

@@ -2,7 +2,7 @@ import { defineEntity } from '@mikro-orm/core'
 import type { SqlEntityManager } from '@mikro-orm/sql'
 import { type Database, type Entity, type RowOwner, selectionOf } from '@plinth/database'
 import type { Localized, PersonalTable } from '@plinth/kernel'
-import type { Static, TSchema } from 'typebox'
+import type { Static, TProperties, TSchema } from 'typebox'
 import {
   type ChangeOf,
   type ColumnDescription,
@@ -16,7 +16,17 @@ import {
   type ViewOf,
 } from './columns.ts'
 import { personalTablesOf } from './personal-tables.ts'
-import { type Member, type MemberOf, type Shape, shapeOf, type TableShape, type ViewContext } from './shape.ts'
+import {
+  type CustomParts,
+  type CustomShape,
+  customShapeOf,
+  type Member,
+  type MemberOf,
+  type Shape,
+  shapeOf,
+  type TableShape,
+  type ViewContext,
+} from './shape.ts'
 
 const entityOf = <const N extends string, const P extends Record<string, object>>(tableName: N, properties: P) =>
   defineEntity({ name: tableName, tableName, properties })
@@ -133,6 +143,12 @@ export interface Table<N extends string, C>
     Omit<Pick<ViewOf<C>, Only & keyof ViewOf<C>>, keyof M> & { readonly [K in keyof M & Only]: MemberOf<M[K]> },
     Only
   >
+  /** Returns JSON of the same table that is written by hand, for example nested or in other units. See `CustomParts`. */
+  customShape<
+    View extends TProperties,
+    Create extends TProperties = Record<never, never>,
+    Change extends TProperties = Record<never, never>,
+  >(parts: CustomParts<C, View, Create, Change>): CustomShape<C, View, Create, Change>
 }
 
 const pascalCase = (name: string) => name.replace(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase())
@@ -184,6 +200,7 @@ export function table<const N extends string, C extends Columns>(
     computed: (title: Text, schema: TSchema, computed: never) => member({ computed }, title, schema),
     loaded: (title: Text, schema: TSchema, loaded: never) => member({ loaded }, title, schema),
     shape: (parts: Parameters<typeof shapeOf>[1]) => shapeOf(description, parts),
+    customShape: (parts: Parameters<typeof customShapeOf>[1]) => customShapeOf(description, parts),
   }
   return whole as never
 }
