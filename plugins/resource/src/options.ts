@@ -1,7 +1,7 @@
 import type { SqlEntityManager } from '@mikro-orm/sql'
 import type { DetailPageDeclaration, ListPageDeclaration, PageColumn, PageGroup, Row } from '@plinth/admin'
 import type { Database } from '@plinth/database'
-import type { HttpServer, Route, RouteDeclaration, RowVisibility } from '@plinth/http'
+import type { Route, RouteDeclaration, RowVisibility } from '@plinth/http'
 import type { Identity, Operator, Principal } from '@plinth/iam'
 import type {
   AuditSummary,
@@ -187,8 +187,8 @@ export interface ResourceOptions<S, P, B, Q> {
 /** Services that every resource needs. */
 export interface ResourceServices {
   readonly database: Database
-  readonly http: HttpServer
-  readonly identity: Identity
+  /** Needed for rows of users. */
+  readonly identity?: Identity
   readonly kernel: Kernel
 }
 export type ResourceParts<P> = { readonly parts: P; readonly services: ResourceServices }

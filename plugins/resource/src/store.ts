@@ -241,8 +241,7 @@ export class RowStore {
     const { principal } = this.#caller.operator
     for (const [name, value] of Object.entries(columns)) {
       const isUser = this.#definition.table.columns[name]?.description.role === 'user'
-      if (isUser && typeof value === 'number')
-        await this.#parts.services.identity.assertInScope(principal, [value], name)
+      if (isUser && typeof value === 'number') await this.#identity.assertInScope(principal, [value], name)
     }
   }
 
@@ -315,11 +314,16 @@ export class RowStore {
     const { owner } = table
     if (owner === undefined || reach === 'all' || reach === 'none') return {}
     const scoped = reach === 'own' ? { ...principal, dataScope: 'self' as const } : principal
-    return this.#parts.services.identity.rowsInScope(scoped, owner)
+    return this.#identity.rowsInScope(scoped, owner)
   }
 
   get #db() {
     return this.#parts.services.database
+  }
+  get #identity() {
+    const { identity } = this.#parts.services
+    if (identity === undefined) throw new TypeError(`${this.#definition.table.name}: rows of users need iam.`)
+    return identity
   }
   get #entity() {
     return this.#definition.table.entity as never
