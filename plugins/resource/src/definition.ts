@@ -30,7 +30,7 @@ export interface Definition {
   readonly error: ReturnType<
     typeof defineBusinessErrors<Readonly<Record<string, string>>, Readonly<Record<string, BusinessCode>>>
   >
-  /** Texts of the reasons in both languages, by the last part of the reason. */
+  /** Texts of the reasons in both languages, by the last part of the reason. None for the errors of the plugin. */
   readonly texts: Readonly<Record<string, Localized>>
 }
 
@@ -68,7 +68,7 @@ export function definitionOf(shape: Definition['shape'], options: AnyOptions): D
     notFound,
     auditKind: isAudited ? (audit?.kind ?? table.name.replaceAll('_', '-')) : undefined,
     error: (errors as typeof error | undefined) ?? error,
-    texts,
+    texts: errors === undefined ? texts : {},
   }
 }
 

@@ -3,6 +3,7 @@ import type { Events } from '@plinth/events'
 import { defineResourcePlugin, permission, pluginWith, type Store } from '@plinth/resource'
 import { c, table } from '@plinth/table'
 import t from 'tap'
+import { Type } from 'typebox'
 
 const title = { one: ['Thing', '物品'], many: ['Things', '物品'] } as const
 const columns = {
@@ -35,6 +36,11 @@ export function mistakes(store: Store<typeof Thing>): void {
   resource(Thing, { ...base, list: { access: view, search: ['count'] } })
   // @ts-expect-error a text is not a time range
   resource(Thing, { ...base, list: { access: view, range: 'name' } })
+  const query = { least: Type.Integer() }
+  // @ts-expect-error a parameter that the query does not have
+  resource(Thing, { ...base, list: { access: view, query, where: ({ most }) => ({ count: most }) } })
+  // @ts-expect-error errors that are only declared cannot be thrown
+  resource(Thing, { ...base, errors: { area: 'acme', codes: {} }, list: { access: view } })
   // @ts-expect-error an operation without access
   resource(Thing, { ...base, list: { filters: ['name'] } })
   // @ts-expect-error unknown column in a switch

@@ -3,7 +3,15 @@ import { selectionOf } from '@plinth/database'
 import { nullable, Type, version, viewOf } from '@plinth/http'
 import type { Localized } from '@plinth/kernel'
 import type { Static, TObject, TProperties, TSchema } from 'typebox'
-import { type ChangeOf, type ColumnDescription, type CreateOf, type Names, type RowOf, withTitle } from './columns.ts'
+import {
+  type ChangeOf,
+  type ColumnDescription,
+  type CreateOf,
+  type Names,
+  type RowOf,
+  type ViewOf,
+  withTitle,
+} from './columns.ts'
 import type { TableDescription } from './table.ts'
 
 /** Circumstances of a response. */
@@ -56,7 +64,7 @@ export type CustomParts<C, View extends TProperties, Create extends TProperties,
   readonly view: TObject<View>
   readonly create?: TObject<Create>
   readonly change?: TObject<Change>
-} & (keyof View extends keyof C
+} & (keyof View extends keyof ViewOf<C>
   ? { readonly viewOf?: (row: RowOf<C>, at: ViewContext) => Static<TObject<View>> }
   : { readonly viewOf: (row: RowOf<C>, at: ViewContext) => Static<TObject<View>> })
 export type CustomShape<
@@ -145,7 +153,7 @@ export function customShapeOf(
   table: TableDescription,
   { view, viewOf: of, create, change }: CustomParts<never, TProperties, TProperties, TProperties>,
 ): Shape<Row, Row, Row, Row> {
-  const shown = Object.keys(view.properties).filter((name) => name in table.columns)
+  const shown = Object.keys(view.properties).filter((name) => table.columns[name]?.description.isShown)
   const byName = viewOf(selectionOf(table.entity).pick(...(shown as never[])), view.properties as never)
   const requests = { create: create ?? Type.Object({}), change: change ?? Type.Object({}) }
   const asked = { ...requests.create.properties, ...requests.change.properties }
