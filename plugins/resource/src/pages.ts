@@ -12,7 +12,7 @@ import {
 } from '@plinth/admin'
 import { operationIdOf } from '@plinth/http'
 import { bilingual, type Localized, type LocalizedText } from '@plinth/kernel'
-import { type ColumnDescription, localizedOf, titleOfChoice } from '@plinth/table'
+import { type ColumnDescription, localizedOf, titlesOfChoices } from '@plinth/table'
 import type { Definition } from './definition.ts'
 import type { AnyRoute } from './routes.ts'
 
@@ -120,7 +120,7 @@ class Pages {
       const description = table.columns[member]?.description
       if (own !== undefined || description === undefined) {
         const columns = row.others({ properties: { [member]: own?.schema ?? {} } }, [])
-        return columns.map((column) => (own === undefined ? column : { ...column, title: own.title }))
+        return columns.map((column) => (own?.title === undefined ? column : { ...column, title: own.title }))
       }
       const isHidden = place === 'list' && (rarely.has(member) || ['longText', 'json'].includes(description.kind))
       return [
@@ -136,7 +136,7 @@ class Pages {
 
   #filter(name: string): NonNullable<ListPageDeclaration['filters']>[number] {
     const description = this.#definition.table.columns[name]?.description
-    if (description?.choices !== undefined) return { name, labels: labelsOf(description) }
+    if (description?.choices !== undefined) return { name, labels: titlesOfChoices(description) }
     const picker = description && pickerOf(description)
     return picker === undefined ? { name } : { name, options: picker }
   }
@@ -201,9 +201,6 @@ const irrevocable = bilingual('You cannot undo this.', '此操作无法撤销。
 const pickerOf = ({ labels, title }: ColumnDescription): PageLabelPicker | undefined =>
   labels === undefined ? undefined : { labels, optional: true, ...(title && { title }) }
 
-const labelsOf = ({ choices = {} }: ColumnDescription) =>
-  Object.fromEntries(Object.entries(choices).map(([value, choice]) => [value, titleOfChoice(choice)]))
-
 function columnOf(field: string, description: ColumnDescription): PageColumn {
   const { kind, labels, choices = {}, unit } = description
   switch (kind) {
@@ -217,7 +214,7 @@ function columnOf(field: string, description: ColumnDescription): PageColumn {
         field,
         as: 'status',
         tones: Object.fromEntries(tones) as Readonly<Record<string, Tone>>,
-        labels: labelsOf(description),
+        labels: titlesOfChoices(description),
       }
     }
     case 'amount':

@@ -17,7 +17,7 @@ import {
   type ServicesOf,
 } from '@plinth/kernel'
 import type { ChangeSet } from '@plinth/migrations'
-import type { AnyShape, Resource, ResourceDeclarations, ResourceOptions, ResourceServices } from './options.ts'
+import type { AnyShape, Query, Resource, ResourceDeclarations, ResourceOptions, ResourceServices } from './options.ts'
 import { resource } from './resource.ts'
 
 export interface EventHandler<in P> {
@@ -27,9 +27,9 @@ export interface EventHandler<in P> {
 }
 
 export interface Builders<P> extends RouteBuilders<P> {
-  resource<S extends AnyShape, const B = Record<never, never>>(
+  resource<S extends AnyShape, const B = Record<never, never>, Q extends Query = Record<never, never>>(
     shape: S,
-    options: ResourceOptions<S, P, B>,
+    options: ResourceOptions<S, P, B, Q>,
   ): Resource<S, P>
   /** Handles an event in the transaction that also records the delivery. The plugin requires `events`. */
   on<T>(
@@ -53,7 +53,6 @@ export const pluginWith = <P = unknown>(): Builders<P> => ({
 })
 
 const base = { database, http, identity, kernel }
-type Base = typeof base
 
 /** The members of `definePlugin`, and those that follow from the resources. */
 export interface ResourcePlugin<R extends Requirements, P>
@@ -88,7 +87,7 @@ export function defineResourcePlugin<const R extends Requirements = Record<never
     merged([...resources.map((one) => one.messages), ...(messages ? [messages] : [])].map((one) => one[locale] ?? {}))
   return definePlugin({
     ...own,
-    requires: { ...requires, ...base } as Base,
+    requires: { ...requires, ...base } as typeof base,
     contributes: [
       personalData.of(({ database }: WithDatabase) => {
         const personal = tables.flatMap((table) => table.personalTables(database))

@@ -111,17 +111,14 @@ class Routes {
       request: { query: reader.schema },
       response: listPage(shape.schemas.view),
       reasons: [],
-      handler: ({ query, ...request }, store, parts) =>
-        listResponse(
-          query,
-          reader.orderOf(query),
-          async (window) => {
-            const search = { text: String(query['keyword'] ?? ''), properties: list.search ?? [] }
-            const found = await store.find(reader.whereOf(query), window, search)
-            return { ...found, items: await this.#viewsOf(found.items, request, parts) }
-          },
-          reader.range,
-        ),
+      handler: ({ query, ...request }, store, parts) => {
+        const search = { text: String(query['keyword'] ?? ''), properties: list.search ?? [] }
+        const find: Parameters<typeof listResponse>[2] = async (window) => {
+          const found = await store.find(reader.whereOf(query), window, search)
+          return { ...found, items: await this.#viewsOf(found.items, request, parts) }
+        }
+        return listResponse(query, reader.orderOf(query), find, reader.range)
+      },
     })
   }
 
@@ -231,16 +228,17 @@ class Routes {
 
   #add(name: string, operation: Operation, { handler, ...details }: Details): void {
     const { table } = this.#definition
-    const { access, path = details.path, summary = details.summary, throws = [] } = operation
+    const { access, path = details.path, summary = details.summary, description, throws = [] } = operation
     const reach = reachOf(operation, table)
     this.byName[name] = routesWith<Parts>().route({
       ...details,
       path,
       summary,
+      ...(description === undefined ? {} : { description }),
       access: access === 'user' || reach === 'own' ? 'user' : { permission: access.code, scope: reach },
       reasons: [...new Set([...details.reasons, ...throws])],
       handler: (request, parts) => {
-        const caller = { operator: operatorOf(request), reach }
+        const caller = { reach, operator: () => operatorOf(request) }
         return handler(request as unknown as Checked, new RowStore(this.#definition, parts, caller), parts)
       },
     })

@@ -17,7 +17,7 @@ export {
   type Text,
   type TextName,
   type TimeName,
-  titleOfChoice,
+  titlesOfChoices,
   type ViewOf,
   withTitle,
 } from './columns.ts'
