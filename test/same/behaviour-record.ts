@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { until } from '@plinth/dev/testing'
 import { administrator } from '../fixtures/product-process.ts'
-import { type RecordedOperation, recordedResources } from './recorded-operations.ts'
+import { type InsertedRow, type RecordedOperation, recordedResources } from './recorded-operations.ts'
 import {
   type Call,
   createAdministrator,
@@ -204,11 +204,15 @@ class BehaviourRecorder {
     for (const [plugin, resource] of Object.entries(recordedResources)) {
       this.#plugin = plugin
       this.#rows = 0
+      const { create } = resource
+      const createRow = async () =>
+        'table' in create ? this.#insertRow(create) : this.#createRow(root, operationOf(api, create))
       for (const recorded of resource.operations) {
         const operation = operationOf(api, recorded)
         const users = await this.#usersOf(url, root, operation)
-        const create = () => this.#createRow(root, operationOf(api, resource.create))
-        files.set(`behaviour/${plugin}/${operation.id}.json`, await this.#recordOperation(operation, users, create))
+        const name = `behaviour/${plugin}/${operation.id}`
+        const file = files.has(`${name}.json`) ? `${name}-${files.size}.json` : `${name}.json`
+        files.set(file, await this.#recordOperation(operation, users, createRow))
       }
     }
     return files
@@ -234,6 +238,20 @@ class BehaviourRecorder {
 
   async #createRow(root: Call, { method, path, body }: CalledOperation): Promise<number> {
     return (await dataOf(root(method, path, { body: this.#filled(body ?? {}) }))).id
+  }
+
+  #insertRow({ table, columns }: InsertedRow): number {
+    this.#rows += 1
+    const row = { id: 100_000_000_000_000 + this.#rows, ...columns }
+    const places = Object.keys(row).map(() => '?')
+    const db = new DatabaseSync(this.#file)
+    try {
+      const insert = db.prepare(`insert into ${table} (${Object.keys(row).join(', ')}) values (${places.join(', ')})`)
+      insert.run(...Object.values(row))
+    } finally {
+      db.close()
+    }
+    return row.id
   }
 
   /** Replaces `{n}` in texts by a new number, and `{id}` by the id of a row. */

@@ -13,14 +13,27 @@ export interface RecordedOperation {
   readonly query?: Readonly<Record<string, string>>
 }
 
+/** A row that no operation creates. It is inserted into its table with a new id. */
+export interface InsertedRow {
+  readonly table: string
+  /** Values by the name of the column. */
+  readonly columns: Readonly<Record<string, string | number | null>>
+}
+
 export interface RecordedResource {
-  /** Operation that creates a row. Each call with `{id}` in its path or body uses a new row. `{n}` in a body is a new number. */
-  readonly create: RecordedOperation
+  /**
+   * Operation that creates a row, or the row. Each call with `{id}` in its path or body uses a new row. `{n}` in a body is a new
+   * number.
+   */
+  readonly create: RecordedOperation | InsertedRow
   readonly operations: readonly RecordedOperation[]
 }
 
 const app = { name: 'Shop 店', description: 'Reads orders', scopes: [], rateLimitPerMinute: 5 }
 const template = { locale: 'en', subject: 'Paid', content: 'Order {{orderNo}} is paid.' }
+
+const time = Date.UTC(2026, 0, 1)
+const range = { from: '2025-12-31T00:00:00Z', to: '2026-01-02T00:00:00Z' }
 
 const rule = { enabled: true, thresholdCount: 3, thresholdWindow: 600, channels: ['database'], recipientUserIds: [] }
 
@@ -68,6 +81,79 @@ export const recordedResources: Readonly<Record<string, RecordedResource>> = {
       { id: 'putAdminTemplatesById', body: { subject: 'Thanks', content: 'Order {{orderNo}}', version: 1 } },
       { id: 'deleteAdminTemplatesById', query: { version: '1' } },
       { id: 'postAdminTemplatesPreview', body: { content: 'Order {{orderNo}}', variables: { orderNo: '7' } } },
+    ],
+  },
+  social: {
+    create: {
+      table: 'social_outbound',
+      columns: {
+        account_code: 'shop',
+        message_type: 'official-template',
+        to_user: '***4711',
+        template_id: null,
+        client_message_id: 'm1',
+        outcome: 'rejected',
+        provider_message_id: null,
+        provider_code: '40003',
+        provider_message: 'invalid openid',
+        created_at: time,
+      },
+    },
+    operations: [
+      { id: 'getAdminSocialMessages' },
+      { id: 'getAdminSocialMessages', query: { accountCode: 'shop', outcome: 'rejected', size: '2', ...range } },
+    ],
+  },
+  approval: {
+    create: {
+      table: 'approval_instance',
+      columns: {
+        workflow: 'money.web3.payment-settlement.review',
+        action: 'settle',
+        source_type: 'web3-settlement-review-log',
+        source_id: '7',
+        source_state: 'open',
+        permission_snapshot: '["web3-settlement:execute"]',
+        actor_user_id: 7,
+        actor_name: null,
+        result: 'refused',
+        reason: 'approval.permission-missing',
+        trace_id: 't1',
+        created_at: time,
+      },
+    },
+    operations: [
+      { id: 'getAdminApprovals' },
+      {
+        id: 'getAdminApprovals',
+        query: { workflow: 'money.web3.payment-settlement.review', sourceId: '8', size: '2', ...range },
+      },
+      { id: 'getAdminApprovals', query: { sourceType: 'web3-settlement-review-log', sourceId: '7', size: '2' } },
+    ],
+  },
+  'member-points': {
+    create: {
+      table: 'points_expire_batch',
+      columns: {
+        asset: 'points',
+        open_asset: null,
+        as_of: time,
+        status: 'completed',
+        cursor_expires_at: 0,
+        cursor_id: 0,
+        scanned: 3,
+        expired: 2,
+        points: 40,
+        refused: 1,
+        holder: null,
+        lease_until: 0,
+        started_at: time,
+        finished_at: time,
+      },
+    },
+    operations: [
+      { id: 'getAdminMemberPointsExpireBatches' },
+      { id: 'getAdminMemberPointsExpireBatches', query: { asset: 'points', size: '2', ...range } },
     ],
   },
 }

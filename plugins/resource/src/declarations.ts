@@ -10,7 +10,7 @@ import {
   type PermissionDeclaration,
   type ScheduledTask,
 } from '@plinth/kernel'
-import { type ColumnDescription, choiceLabelsOf, localizedOf } from '@plinth/table'
+import { type ColumnDescription, localizedOf, titlesOfChoices } from '@plinth/table'
 import { type Definition, inSentence, kebabCase, operationsOf } from './definition.ts'
 import { pageIdsOf } from './pages.ts'
 
@@ -47,11 +47,11 @@ export function auditedOf(definition: Definition): Readonly<Record<string, Audit
   return { [auditKind]: texts }
 }
 
-function factOf(description: ColumnDescription, title: AuditedPropertyText['title']): AuditedPropertyText {
-  const { choices, labels, unit } = description
+function factOf(column: ColumnDescription, title: AuditedPropertyText['title']): AuditedPropertyText {
+  const { choices, labels, unit } = column
   return {
     title,
-    ...(choices !== undefined && { values: choiceLabelsOf(description) }),
+    ...(choices !== undefined && { values: titlesOfChoices(column) }),
     ...(labels !== undefined && { labels }),
     ...(unit !== undefined && 'in' in unit && { unitFrom: unit.in }),
   }

@@ -16,7 +16,7 @@ import type {
   ScheduledTask,
 } from '@plinth/kernel'
 import type { PlainName, Shape, Text, TextName, TimeName } from '@plinth/table'
-import type { Static, TSchema } from 'typebox'
+import type { Static, TObject, TSchema } from 'typebox'
 import type { Store } from './store.ts'
 
 export type AnyShape = Shape<object, object, object, object>
@@ -36,6 +36,9 @@ export interface Permission {
   readonly code: string
   readonly title: Text
 }
+
+/** Declares a permission with its name in English and Chinese. */
+export const permission = (code: string, en: string, zh: string): Permission => ({ code, title: [en, zh] })
 
 /**
  * Options of every operation. Everything has a default but `access`. The members of `RouteDeclaration` replace those of
@@ -79,7 +82,10 @@ export interface Hooks<S, P, Input, Before> {
   readonly afterCommit?: (work: Work<P> & { readonly row: RowIn<S> }) => unknown
 }
 
-export interface ListOptions<S, Q> extends Operation {
+/** Schemas of query parameters. */
+export type Query = Readonly<Record<string, TSchema>>
+
+export interface ListOptions<S, Q extends Query> extends Operation {
   /** Query parameters that a column must equal. An index should begin with the column. */
   readonly filters?: readonly PlainName<ColumnsIn<S>>[]
   /** Columns that the parameter `keyword` searches. */
@@ -88,10 +94,10 @@ export interface ListOptions<S, Q> extends Operation {
   readonly range?: TimeName<ColumnsIn<S>>
   /** Columns by which callers may sort, in addition to the default: the newest first. */
   readonly sort?: readonly PlainName<ColumnsIn<S>>[]
-  /** Schemas of further query parameters. They replace those of the same name. */
+  /** More query parameters, for `where`. They replace the parameters of filters and search with the same name. */
   readonly query?: Q
-  /** Returns the condition for the parameters in `query`. */
-  readonly where?: (query: { readonly [K in keyof Q]: Static<Q[K] & TSchema> | undefined }) => object
+  /** Returns a condition of the entity manager, in addition to those of the filters and of the data scope. */
+  readonly where?: (query: Static<TObject<Q>>) => object
 }
 
 export interface CreateOptions<S, P> extends Operation, Hooks<S, P, CreateIn<S>, undefined> {
@@ -150,7 +156,7 @@ export interface PageOptions<S> {
 }
 
 /** Operations exist only if they are declared. */
-export interface ResourceOptions<S, P, B, Q> {
+export interface ResourceOptions<S, P, B, Q extends Query = Record<never, never>> {
   /** First part of the reasons, such as `notes` in `notes.not-found`. */
   readonly area: string
   /** Path of the list, such as `/api/v1/admin/mall/vouchers`. */
@@ -184,7 +190,13 @@ export interface ResourceOptions<S, P, B, Q> {
   readonly page?: PageOptions<S>
 }
 
-/** Services that every resource needs. */
+/** Operations that only read. */
+export type ReadOptions<S, Q extends Query> = Pick<
+  ResourceOptions<S, unknown, unknown, Q>,
+  'area' | 'path' | 'notFound' | 'list' | 'get' | 'retention' | 'page'
+>
+
+/** Services that a resource needs. Operations that only read need only the database. */
 export interface ResourceServices {
   readonly database: Database
   /** Needed for rows of users. */
@@ -194,11 +206,11 @@ export interface ResourceServices {
 export type ResourceParts<P> = { readonly parts: P; readonly services: ResourceServices }
 
 /** Parts of a resource. Each is the ordinary object that one would write by hand. */
-export interface ResourceDeclarations<P> {
+export interface ResourceDeclarations<P, Parts = ResourceParts<P>> {
   readonly shape: AnyShape
-  readonly routes: readonly Route<ResourceParts<P>>[]
+  readonly routes: readonly Route<Parts>[]
   /** The routes by the name of their operation, to add only some of them. */
-  readonly operations: Readonly<Record<string, Route<ResourceParts<P>>>>
+  readonly operations: Readonly<Record<string, Route<Parts>>>
   readonly permissions: readonly PermissionDeclaration[]
   readonly businessErrors: NonNullable<PluginDeclaration['businessErrors']>[number]
   readonly messages: MessageCatalogues
@@ -209,6 +221,9 @@ export interface ResourceDeclarations<P> {
   readonly pages: readonly (ListPageDeclaration | DetailPageDeclaration)[]
   readonly personalTables: (db: Database) => readonly PersonalTable[]
 }
+
+/** A resource of `readOnlyResource`. */
+export type ReadOnlyResource = ResourceDeclarations<unknown, { readonly services: Pick<ResourceServices, 'database'> }>
 
 export interface Resource<S, P> extends ResourceDeclarations<P> {
   /** Reads and writes rows with the guarantees of the operations, for code of the plugin. It calls no hooks. */

@@ -10,7 +10,7 @@ import {
 } from '@plinth/admin'
 import { operationIdOf } from '@plinth/http'
 import { bilingual, type Localized, type LocalizedText } from '@plinth/kernel'
-import { type ColumnDescription, choiceLabelsOf, localizedOf, pageColumnOf, pickerOf } from '@plinth/table'
+import { type ColumnDescription, localizedOf, pageColumnOf, pickerOf, titlesOfChoices } from '@plinth/table'
 import type { Definition } from './definition.ts'
 import type { AnyRoute } from './routes.ts'
 
@@ -118,7 +118,7 @@ class Pages {
       const description = table.columns[member]?.description
       if (own !== undefined || description === undefined) {
         const columns = row.others({ properties: { [member]: shape.schemas.view.properties[member] ?? {} } }, [])
-        return columns.map((column) => (own === undefined ? column : { ...column, title: own.title }))
+        return columns.map((column) => (own?.title === undefined ? column : { ...column, title: own.title }))
       }
       const isHidden = place === 'list' && (rarely.has(member) || ['longText', 'json'].includes(description.kind))
       return [
@@ -134,7 +134,7 @@ class Pages {
 
   #filter(name: string): NonNullable<ListPageDeclaration['filters']>[number] {
     const description = this.#definition.table.columns[name]?.description
-    if (description?.choices !== undefined) return { name, labels: choiceLabelsOf(description) }
+    if (description?.choices !== undefined) return { name, labels: titlesOfChoices(description) }
     const picker = description && pickerOf(description)
     return picker === undefined ? { name } : { name, options: picker }
   }

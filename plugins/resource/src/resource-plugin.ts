@@ -17,8 +17,7 @@ import {
   type ServicesOf,
 } from '@plinth/kernel'
 import type { ChangeSet } from '@plinth/migrations'
-import type { TProperties } from 'typebox'
-import type { AnyShape, Resource, ResourceDeclarations, ResourceOptions } from './options.ts'
+import type { AnyShape, Query, Resource, ResourceDeclarations, ResourceOptions } from './options.ts'
 import { resource } from './resource.ts'
 
 export interface EventHandler<in P> {
@@ -28,7 +27,7 @@ export interface EventHandler<in P> {
 }
 
 export interface Builders<P> extends RouteBuilders<P> {
-  resource<S extends AnyShape, const B = Record<never, never>, Q extends TProperties = Record<never, never>>(
+  resource<S extends AnyShape, const B = Record<never, never>, Q extends Query = Record<never, never>>(
     shape: S,
     options: ResourceOptions<S, P, B, Q>,
   ): Resource<S, P>

@@ -114,17 +114,14 @@ class Routes {
       request: { query: reader.schema },
       response: listPage(shape.schemas.view),
       reasons: [],
-      handler: ({ query, ...request }, store, parts) =>
-        listResponse(
-          query,
-          reader.orderOf(query),
-          async (window) => {
-            const search = { text: String(query['keyword'] ?? ''), properties: list.search ?? [] }
-            const found = await store.find(reader.whereOf(query), window, search)
-            return { ...found, items: await this.#viewsOf(found.items, request, parts) }
-          },
-          reader.range,
-        ),
+      handler: ({ query, ...request }, store, parts) => {
+        const search = { text: String(query['keyword'] ?? ''), properties: list.search ?? [] }
+        const find: Parameters<typeof listResponse>[2] = async (window) => {
+          const found = await store.find(reader.whereOf(query), window, search)
+          return { ...found, items: await this.#viewsOf(found.items, request, parts) }
+        }
+        return listResponse(query, reader.orderOf(query), find, reader.range)
+      },
     })
   }
 
@@ -244,7 +241,7 @@ class Routes {
       access: access === 'user' || reach === 'own' ? 'user' : { permission: access.code, scope: reach },
       reasons: [...new Set([...details.reasons, ...throws])],
       handler: (request, parts) => {
-        const caller = { operator: operatorOf(request), reach }
+        const caller = { reach, operator: () => operatorOf(request) }
         return handler(request as unknown as Checked, new RowStore(this.#definition, parts, caller), parts)
       },
     })

@@ -9,7 +9,7 @@ import {
   type TextSearch,
   versionConflictData,
 } from '@plinth/database'
-import type { Operator } from '@plinth/iam'
+import { callerRows, type Operator } from '@plinth/iam'
 import {
   type AuditSummary,
   auditFieldsOfCaller,
@@ -23,7 +23,8 @@ import type { ResourceParts, RowIn, Work } from './options.ts'
 
 /** The caller of an operation, and the rows that it may reach. */
 export interface Caller {
-  readonly operator: Operator
+  /** Throws a business error if the caller is not a user. Only operations that need the user call it. */
+  readonly operator: () => Operator
   readonly reach: Reach
 }
 
@@ -103,8 +104,7 @@ export class RowStore {
 
   /** Returns what hooks receive. */
   get work(): Work<unknown> {
-    const { operator } = this.#caller
-    return { parts: this.#parts.parts, operator, now: this.#now }
+    return { parts: this.#parts.parts, operator: this.#caller.operator(), now: this.#now }
   }
 
   /** Returns a page of the rows that the caller may reach. */
@@ -142,7 +142,7 @@ export class RowStore {
 
   async change(before: Row, columns: Row, verb: string, options: WriteOptions = {}): Promise<Row> {
     const set = await this.#prepared(columns, before, options)
-    const { username: updatedBy } = this.#caller.operator.principal
+    const { username: updatedBy } = this.#caller.operator().principal
     const edited = this.#definition.table.hasEdits
       ? { version: Number(before['version']) + 1, updatedAt: this.#now, updatedBy }
       : {}
@@ -224,7 +224,7 @@ export class RowStore {
   async #assertReached(em: SqlEntityManager, { row, columns, before }: Write): Promise<void> {
     const { ownerProperties, columns: described } = this.#definition.table
     const { reach, operator } = this.#caller
-    if (reach === 'all' || reach === 'none' || (reach === 'caller' && operator.principal.dataScope === 'all')) return
+    if (reach === 'all' || reach === 'none' || (reach === 'caller' && operator().principal.dataScope === 'all')) return
     const chosen = ownerProperties.filter((name) => before === undefined || name in columns)
     // The caller reaches itself, and `#assertUsers` has checked a user whom the caller has chosen.
     const isKnown = (name: string) => {
@@ -238,7 +238,7 @@ export class RowStore {
 
   /** @throws BusinessError "403" `iam.out-of-scope` for a chosen user outside the data scope */
   async #assertUsers(columns: Row): Promise<void> {
-    const { principal } = this.#caller.operator
+    const { principal } = this.#caller.operator()
     for (const [name, value] of Object.entries(columns)) {
       const isUser = this.#definition.table.columns[name]?.description.role === 'user'
       if (isUser && typeof value === 'number') await this.#identity.assertInScope(principal, [value], name)
@@ -273,7 +273,7 @@ export class RowStore {
     if (auditKind === undefined || this.#caller.reach === 'own') return
     const summary = write.summary ?? options.audit?.summary?.(row, verb, columns) ?? this.#summaryOf(write)
     const action = `${auditKind}.${verb}`
-    const entry = { ...auditFieldsOfCaller(this.#caller.operator), action, subject: Number(row['id']), summary }
+    const entry = { ...auditFieldsOfCaller(this.#caller.operator()), action, subject: Number(row['id']), summary }
     await writeAuditEntry(this.#parts.services.kernel, entry)
   }
 
@@ -293,7 +293,7 @@ export class RowStore {
 
   /** Returns the columns of a new row that neither the request nor a hook sets. */
   #newRow(): Row {
-    const { userId, username } = this.#caller.operator.principal
+    const { userId, username } = this.#caller.operator().principal
     const { columns, hasEdits } = this.#definition.table
     const now = this.#now
     const values = Object.entries(columns).map(([name, { description }]) => {
@@ -307,14 +307,13 @@ export class RowStore {
 
   /** Returns the condition for the rows that the caller may reach. */
   #rows(): object | Promise<object> {
-    const { reach, operator } = this.#caller
+    const { reach } = this.#caller
     const { table, options } = this.#definition
-    const { principal } = operator
+    if (reach === 'all' || reach === 'none') return {}
+    const { principal } = this.#caller.operator()
     if (reach === 'caller' && options.rows !== undefined) return options.rows(principal, this.#parts.parts)
-    const { owner } = table
-    if (owner === undefined || reach === 'all' || reach === 'none') return {}
-    const scoped = reach === 'own' ? { ...principal, dataScope: 'self' as const } : principal
-    return this.#identity.rowsInScope(scoped, owner)
+    if (table.owner === undefined) return {}
+    return callerRows({ principal: reach === 'own' ? { ...principal, dataScope: 'self' } : principal }, table.owner)
   }
 
   get #db() {

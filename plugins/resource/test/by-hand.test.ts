@@ -64,10 +64,10 @@ onDatabase(t, 'the errors are those of the plugin', async (t: Test, db) => {
   const { root, red, blue } = await startTeams(t, db)
   const { id: _, ...body } = red
   const taken = await root('POST', path, body)
-  t.match([outcomeOf(taken), taken.message], ['409 acme-teams.label-taken', 'The label red is in use.'])
+  t.same([outcomeOf(taken), taken.message], ['409 acme-teams.label-taken', 'The label red is in use.'])
   t.equal(taken.data.field, 'label')
   const stale = await root('PUT', `${path}/${blue.id}`, { ...body, version: 3 })
-  t.match([outcomeOf(stale), stale.message], ['409 acme-teams.version-conflict', 'Too late.'])
+  t.same([outcomeOf(stale), stale.message], ['409 acme-teams.version-conflict', 'Too late.'])
   t.match(stale.data, { currentVersion: 1, updatedBy: 'root' })
 })
 

@@ -1,9 +1,9 @@
 /** Mistakes that the compiler rejects. The compiler reports each `@ts-expect-error` without an error below it. */
 import type { Events } from '@plinth/events'
-import { defineResourcePlugin, permission, pluginWith, type Store } from '@plinth/resource'
+import { Type } from '@plinth/http'
+import { defineResourcePlugin, permission, pluginWith, readOnlyResource, type Store } from '@plinth/resource'
 import { c, table } from '@plinth/table'
 import t from 'tap'
-import { Type } from 'typebox'
 
 const title = { one: ['Thing', '物品'], many: ['Things', '物品'] } as const
 const columns = {
@@ -36,9 +36,10 @@ export function mistakes(store: Store<typeof Thing>): void {
   resource(Thing, { ...base, list: { access: view, search: ['count'] } })
   // @ts-expect-error a text is not a time range
   resource(Thing, { ...base, list: { access: view, range: 'name' } })
-  const query = { least: Type.Integer() }
-  // @ts-expect-error a parameter that the query does not have
-  resource(Thing, { ...base, list: { access: view, query, where: ({ most }) => ({ count: most }) } })
+  // @ts-expect-error a parameter that the list does not declare
+  resource(Thing, { ...base, list: { access: view, query: { at: Type.String() }, where: ({ to }) => ({ name: to }) } })
+  // @ts-expect-error a resource that only reads creates nothing
+  readOnlyResource(Thing, { ...base, create: { access: view } })
   // @ts-expect-error errors that are only declared cannot be thrown
   resource(Thing, { ...base, errors: { area: 'acme', codes: {} }, list: { access: view } })
   // @ts-expect-error an operation without access

@@ -17,10 +17,11 @@ export {
   type Text,
   type TextName,
   type TimeName,
+  titlesOfChoices,
   type ViewOf,
   withTitle,
 } from './columns.ts'
-export { choiceLabelsOf, pageColumnOf, pickerOf } from './page-columns.ts'
+export { pageColumnOf, pickerOf } from './page-columns.ts'
 export type { CustomParts, CustomShape, Member, MemberOf, Shape, TableShape, ViewContext } from './shape.ts'
 export {
   type EntityOf,

@@ -1,6 +1,5 @@
 import type { PageColumn, PageLabelPicker, Tone } from '@plinth/admin'
-import type { Localized } from '@plinth/kernel'
-import { type ColumnDescription, titleOfChoice } from './columns.ts'
+import { type ColumnDescription, titlesOfChoices } from './columns.ts'
 
 /** Returns how a page shows the values of a column. */
 export function pageColumnOf(field: string, description: ColumnDescription): PageColumn {
@@ -16,7 +15,7 @@ export function pageColumnOf(field: string, description: ColumnDescription): Pag
         field,
         as: 'status',
         tones: Object.fromEntries(tones) as Readonly<Record<string, Tone>>,
-        labels: choiceLabelsOf(description),
+        labels: titlesOfChoices(description),
       }
     }
     case 'amount':
@@ -34,7 +33,3 @@ export function pageColumnOf(field: string, description: ColumnDescription): Pag
  */
 export const pickerOf = ({ labels, title }: ColumnDescription): PageLabelPicker | undefined =>
   labels === undefined ? undefined : { labels, optional: true, ...(title && { title }) }
-
-/** Returns the titles of the choices by value. */
-export const choiceLabelsOf = ({ choices = {} }: ColumnDescription): Readonly<Record<string, Localized>> =>
-  Object.fromEntries(Object.entries(choices).map(([value, choice]) => [value, titleOfChoice(choice)]))

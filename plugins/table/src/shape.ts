@@ -24,7 +24,7 @@ export interface ViewContext {
 
 /** A member of responses that is not a column. */
 export interface Member<in Row, S extends TSchema> {
-  readonly title: Localized
+  readonly title: Localized | undefined
   readonly schema: S
   readonly computed?: (row: Row, at: ViewContext) => unknown
   readonly loaded?: (

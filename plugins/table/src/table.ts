@@ -60,6 +60,8 @@ type Ownership<C> =
   | {
       readonly owner: Owner<C>
       readonly erasure: Erasure<C>
+      /** Title of the rows in the personal data of a user. Default: "<many> of the user". */
+      readonly personalTitle?: Text
       /** Columns that the export of personal data omits, for example data of other users. */
       readonly unexported?: readonly (keyof C & string)[]
     }
@@ -107,15 +109,19 @@ export interface Table<N extends string, C>
   readonly name: N
   readonly columns: C
   readonly entity: EntityOf<N, C>
-  /** Returns a member that is calculated from the row. It gets no database, so it cannot cause one query per row. */
+  /**
+   * Returns a member that is calculated from the row. It gets no database, so it cannot cause one query per row.
+   *
+   * @param title `undefined`: the title that the messages of the plugin have for the name of the member
+   */
   computed<S extends TSchema>(
-    title: Text,
+    title: Text | undefined,
     schema: S,
     of: (row: RowOf<C>, at: ViewContext) => Static<S>,
   ): Member<RowOf<C>, S>
   /** Returns a member that is read for all rows of a page at once, by the ids of the rows. */
   loaded<S extends TSchema>(
-    title: Text,
+    title: Text | undefined,
     schema: S,
     of: (
       rows: readonly RowOf<C>[],
@@ -189,16 +195,20 @@ export function table<const N extends string, C extends Columns>(
     ),
     personalTables: (db) => personalTablesOf(db, description, options as TableOptions<Columns>),
   }
-  const member = (of: Pick<Member<object, TSchema>, 'computed' | 'loaded'>, title: Text, schema: TSchema) => ({
+  const member = (
+    of: Pick<Member<object, TSchema>, 'computed' | 'loaded'>,
+    title: Text | undefined,
+    schema: TSchema,
+  ) => ({
     schema,
-    title: localizedOf(title),
+    title: title && localizedOf(title),
     ...of,
   })
   const whole = {
     ...description,
     ...shapeOf(description, {}),
-    computed: (title: Text, schema: TSchema, computed: never) => member({ computed }, title, schema),
-    loaded: (title: Text, schema: TSchema, loaded: never) => member({ loaded }, title, schema),
+    computed: (title: Text | undefined, schema: TSchema, computed: never) => member({ computed }, title, schema),
+    loaded: (title: Text | undefined, schema: TSchema, loaded: never) => member({ loaded }, title, schema),
     shape: (parts: Parameters<typeof shapeOf>[1]) => shapeOf(description, parts),
     customShape: (parts: Parameters<typeof customShapeOf>[1]) => customShapeOf(description, parts),
   }
