@@ -1,9 +1,8 @@
-import { Type, version } from '@plinth/http'
 import { permission, pluginWith } from '@plinth/resource'
 import { businessError, permissionCodes } from './declarations.ts'
 import { Rule } from './entities.ts'
 import { ruleFilter } from './rule-export.ts'
-import { ruleCode, ruleMembers, ruleView, viewOfRule } from './rule-views.ts'
+import { ruleChange, ruleRequest, ruleView, viewOfRule } from './rule-views.ts'
 import { mergedRule, type Rules, saverColumnsOf } from './rules.ts'
 
 /** The path does not contain `/admin/`, because document 2 of the specification defines it in this form. */
@@ -23,8 +22,8 @@ export const ruleReasons = [
 const ruleJson = Rule.customShape({
   view: ruleView,
   viewOf: viewOfRule,
-  create: Type.Object({ code: ruleCode, ...ruleMembers }),
-  change: Type.Object({ code: Type.Optional(ruleCode), ...ruleMembers, version: Type.Optional(version) }),
+  create: ruleRequest,
+  change: ruleChange,
 })
 
 interface Parts {

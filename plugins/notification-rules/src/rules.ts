@@ -126,12 +126,8 @@ const recipientsOf = ({ recipientUserIds, escalation }: NotificationRule) => [
 
 /** Merges a change into a rule, in the form in which operators enter rules. Absent fields stay unchanged. */
 export function mergedRule(before: RuleRow, change: Partial<RuleInput>): RuleInput {
-  const { escalation, ...own } = viewOfRule(before)
-  return {
-    ...own,
-    ...omitUndefined<Partial<RuleInput>>(change),
-    escalation: { ...escalation, ...omitUndefined<Partial<RuleInput['escalation']>>(change.escalation ?? {}) },
-  }
+  const rule = viewOfRule(before)
+  return { ...rule, ...change, escalation: { ...rule.escalation, ...change.escalation } }
 }
 
 function columnsOf({ escalation, ...rule }: NotificationRule) {
