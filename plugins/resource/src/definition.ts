@@ -34,7 +34,10 @@ export interface Definition {
   readonly texts: Readonly<Record<string, Localized>>
 }
 
-/** @throws TypeError for `access: 'user'` or `scope: 'caller'` on a table without an owner */
+/**
+ * @throws TypeError for `access: 'user'` or `scope: 'caller'` on a table without an owner, and for `errors` that lack a
+ *   reason of the resource
+ */
 export function definitionOf(shape: Definition['shape'], options: AnyOptions): Definition {
   const { of: table } = shape
   const operations = operationsOf(options)
@@ -59,6 +62,9 @@ export function definitionOf(shape: Definition['shape'], options: AnyOptions): D
       ...Object.fromEntries(reasonedUniques(table).map(({ reason }) => [reason, '409'])),
     },
   )
+  const undeclared = Object.keys(error.codes).filter((name) => errors !== undefined && !(name in errors.codes))
+  if (undeclared.length > 0)
+    throw new TypeError(`${table.name}: the errors of the plugin lack the reason ${undeclared.join(', ')}.`)
   const isAudited = operations.some(([name, { access }]) => access !== 'user' && name !== 'list' && name !== 'get')
   return {
     options,

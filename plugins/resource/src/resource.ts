@@ -10,7 +10,8 @@ import { RowStore } from './store.ts'
  * Declares operations on a table. Operations that are not declared do not exist. See `pluginWith` for the services that
  * hooks receive.
  *
- * @throws TypeError for an operation with `access: 'user'` or `scope: 'caller'` on a table without an owner
+ * @throws TypeError for an operation with `access: 'user'` or `scope: 'caller'` on a table without an owner, and for
+ *   `errors` that lack a reason of the resource
  */
 export function resource<S extends AnyShape, P, B, Q extends Query>(
   shape: S,

@@ -10,14 +10,7 @@ import {
   versionConflictData,
 } from '@plinth/database'
 import { callerRows, type Operator } from '@plinth/iam'
-import {
-  type AuditSummary,
-  auditFieldsOfCaller,
-  BusinessError,
-  maskedValue,
-  type TextParams,
-  writeAuditEntry,
-} from '@plinth/kernel'
+import { type AuditSummary, auditFieldsOfCaller, BusinessError, maskedValue, writeAuditEntry } from '@plinth/kernel'
 import { type AnyHooks, type Definition, type Reach, type Row, reasonedUniques, versionConflict } from './definition.ts'
 import type { ResourceParts, RowIn, Work } from './options.ts'
 
@@ -255,8 +248,8 @@ export class RowStore {
       const values = Object.fromEntries(columns.map((name) => [name, row[name]]))
       const isTaken =
         table.uniques.length === 1 || (await em.count<Row>(this.#entity, { ...values, id: { $ne: row['id'] } })) > 0
-      if (isTaken)
-        return this.#definition.error(reason, { params: values as TextParams, data: { field: columns[0] }, cause })
+      const details = { params: values as never, data: { field: columns[0] }, cause }
+      if (isTaken) return this.#definition.error(reason, details)
     }
     return cause
   }
