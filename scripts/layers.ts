@@ -44,9 +44,9 @@ export const layers: readonly Layer[] = [
       'approval',
       // Tasks belong to users and are removed with them, so this package depends on `iam`.
       'async-task',
+      'resource',
       // Operators with a permission edit templates, so this package depends on `iam`.
       'template',
-      'resource',
       'open-platform',
     ],
   },

@@ -1,4 +1,4 @@
-import { type AuditTexts, defineBusinessErrors, type PermissionDeclaration, bilingual as text } from '@plinth/kernel'
+import { type AuditTexts, defineBusinessErrors, bilingual as text } from '@plinth/kernel'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
@@ -22,13 +22,6 @@ export const permissionCodes = {
   ruleUpdate: 'notification:rule:update',
   ruleDelete: 'notification:rule:delete',
 } as const
-
-export const permissions: readonly PermissionDeclaration[] = [
-  { code: permissionCodes.ruleView, displayName: { en: 'View notification rules', 'zh-CN': '查看通知规则' } },
-  { code: permissionCodes.ruleCreate, displayName: { en: 'Create notification rules', 'zh-CN': '创建通知规则' } },
-  { code: permissionCodes.ruleUpdate, displayName: { en: 'Change notification rules', 'zh-CN': '修改通知规则' } },
-  { code: permissionCodes.ruleDelete, displayName: { en: 'Delete notification rules', 'zh-CN': '删除通知规则' } },
-]
 
 /** Names of the audited actions, for people. */
 export const audited: Readonly<Record<string, AuditTexts>> = {

@@ -1,47 +1,56 @@
 import { defineEntity, type InferEntity } from '@mikro-orm/core'
-import { column, createEditColumns, type Database, personalTable, updateRows } from '@plinth/database'
-import type { Principal } from '@plinth/iam'
+import { column, type Database, personalTable, updateRows } from '@plinth/database'
+import { id, Type, text } from '@plinth/http'
 import { bilingual, type PersonalTable } from '@plinth/kernel'
+import { c, table } from '@plinth/table'
 
-type DataScope = Principal['dataScope']
+const codes = c.json(Type.Array(text))
+const userIds = c.json(Type.Array(id))
 
 /** A rule in the form that `normalizeRule` returns. */
-export const RuleRow = defineEntity({
-  name: 'NotificationRule',
-  tableName: 'notification_rule',
-  indexes: [
-    { properties: ['enabled', 'id'] },
-    { properties: ['enabled', 'code', 'id'] },
-    { properties: ['createdAt', 'id'] },
-    { properties: ['enabled', 'createdAt', 'id'] },
-  ],
-  uniques: [{ properties: ['code'] }],
-  properties: {
-    id: column.primaryKey(),
-    code: column.text(128),
-    enabled: column.boolean(),
-    thresholdCount: column.integer(),
-    thresholdWindowMs: column.bigint().nullable(),
-    dedupeWindowMs: column.bigint().nullable(),
-    silenceWindowMs: column.bigint().nullable(),
-    channels: column.json<string[]>(),
-    recipientUserIds: column.json<number[]>(),
-    escalationEnabled: column.boolean(),
-    escalationAfterMs: column.bigint().nullable(),
-    escalationDedupeWindowMs: column.bigint().nullable(),
-    escalationChannels: column.json<string[]>(),
-    escalationRecipientUserIds: column.json<number[]>(),
+export const Rule = table(
+  'notification_rule',
+  {
+    id: c.id(),
+    code: c.text(128),
+    enabled: c.flag(),
+    thresholdCount: c.integer(),
+    thresholdWindowMs: c.bigint().nullable(),
+    dedupeWindowMs: c.bigint().nullable(),
+    silenceWindowMs: c.bigint().nullable(),
+    channels: codes,
+    recipientUserIds: userIds,
+    escalationEnabled: c.flag(),
+    escalationAfterMs: c.bigint().nullable(),
+    escalationDedupeWindowMs: c.bigint().nullable(),
+    escalationChannels: codes,
+    escalationRecipientUserIds: userIds,
     /**
      * User who saved the rule last, with the data scope at that time. Alerts only reach recipients in this scope. Null in
      * rules of earlier releases, whose alerts reach all recipients.
      */
-    savedById: column.id().nullable(),
-    savedScope: column.text(8).$type<DataScope>().nullable(),
-    savedOrgId: column.id().nullable(),
-    ...createEditColumns(),
+    savedById: c.reference('iam.user').nullable().internal(),
+    savedScope: c
+      .choice({ all: ['All', '全部'], org: ['Organisation', '组织'], self: ['Own', '本人'] }, 8)
+      .nullable()
+      .internal(),
+    savedOrgId: c.reference('iam.org').nullable().internal(),
+    ...c.edits(),
   },
-})
-export type RuleRow = InferEntity<typeof RuleRow>
+  {
+    title: { one: ['Rule', '规则'], many: ['Notification rules', '通知规则'] },
+    // `Rules.rowsOf` restricts the rows by their recipients.
+    owner: 'none',
+    uniques: [{ columns: ['code'], reason: 'code-taken' }],
+    indexes: [
+      ['enabled', 'id'],
+      ['enabled', 'code', 'id'],
+      ['createdAt', 'id'],
+      ['enabled', 'createdAt', 'id'],
+    ],
+  },
+)
+export type RuleRow = InferEntity<typeof Rule.entity>
 
 /**
  * State of one alert, see alert-states.ts. All times are those of the database clock, in milliseconds since the epoch.
@@ -71,7 +80,7 @@ export const AlertStateRow = defineEntity({
 
 /** Returns the rules with this recipient. All rules are read, because there are only few. */
 async function rulesFor(db: Database, userId: number): Promise<readonly RuleRow[]> {
-  const rules = await db.fork().findAll(RuleRow, { orderBy: { id: 'asc' } })
+  const rules = await db.fork().findAll(Rule.entity, { orderBy: { id: 'asc' } })
   return rules.filter(
     ({ recipientUserIds, escalationRecipientUserIds }) =>
       recipientUserIds.includes(userId) || escalationRecipientUserIds.includes(userId),
@@ -97,12 +106,12 @@ export const ruleTables = (db: Database): readonly PersonalTable[] => [
         const without = (ids: readonly number[]) => ids.filter((one) => one !== userId)
         const recipientUserIds = without(rule.recipientUserIds)
         const escalationRecipientUserIds = without(rule.escalationRecipientUserIds)
-        await updateRows(db, RuleRow, { id }, { recipientUserIds, escalationRecipientUserIds })
+        await updateRows(db, Rule.entity, { id }, { recipientUserIds, escalationRecipientUserIds })
       }
       return rules.length
     },
   },
-  personalTable(db, RuleRow, {
+  personalTable(db, Rule.entity, {
     title: bilingual('Rules that the user changed last', '用户最后修改的规则'),
     owner: { username: 'updated_by' },
     omit: ['recipientUserIds', 'escalationRecipientUserIds', 'savedById', 'savedScope', 'savedOrgId'],

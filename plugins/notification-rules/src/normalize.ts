@@ -1,29 +1,13 @@
+import type { Static } from 'typebox'
 import type { NotificationRule } from './contract.ts'
+import type { ruleRequest } from './rule-views.ts'
 
 /** Form of the code of a rule: at least two words, `<module>.<fact>`. */
 export const ruleCodePattern = '^[a-z0-9]+(?:-[a-z0-9]+)*(?:\\.[a-z0-9]+(?:-[a-z0-9]+)*)+$'
 export const maxCodeLength = 128
 
 /** A rule as operators enter it. Windows are in whole seconds. Absent fields get defaults. */
-export interface RuleInput {
-  readonly code: string
-  readonly enabled?: boolean | undefined
-  readonly thresholdCount?: number | undefined
-  readonly thresholdWindow?: number | null | undefined
-  readonly dedupeWindow?: number | null | undefined
-  readonly silenceWindow?: number | null | undefined
-  readonly channels?: readonly string[] | undefined
-  readonly recipientUserIds?: readonly number[] | undefined
-  readonly escalation?: EscalationInput | undefined
-}
-
-interface EscalationInput {
-  readonly enabled?: boolean | undefined
-  readonly after?: number | null | undefined
-  readonly dedupeWindow?: number | null | undefined
-  readonly channels?: readonly string[] | undefined
-  readonly recipientUserIds?: readonly number[] | undefined
-}
+export type RuleInput = Static<typeof ruleRequest>
 
 /** Default channel of rules (document 2 of the specification). Messages without a rule have another default channel. */
 export const inboxChannel = 'database'

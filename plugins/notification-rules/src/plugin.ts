@@ -4,7 +4,7 @@ import { database, type WithDatabase } from '@plinth/database'
 import { events } from '@plinth/events'
 import { http, metrics } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
-import { identity } from '@plinth/iam'
+import { identity, type Operator } from '@plinth/iam'
 import { notificationPreferences } from '@plinth/inbox'
 import { auditTexts, definePlugin, kernel, optional, personalData } from '@plinth/kernel'
 import { notification } from '@plinth/notification'
@@ -13,13 +13,14 @@ import { AlertSender } from './alert-sender.ts'
 import { AlertStates } from './alert-states.ts'
 import { keys } from './config.ts'
 import { notificationRules } from './contract.ts'
-import { audited, businessError, messages, permissions } from './declarations.ts'
-import { AlertStateRow, RuleRow, ruleTables } from './entities.ts'
+import { audited, businessError, messages } from './declarations.ts'
+import { AlertStateRow, Rule, ruleTables } from './entities.ts'
 import { createRules } from './migrations/0001-create-rules.ts'
 import { indexAlertCodes } from './migrations/0002-index-alert-codes.ts'
 import { followOutcomes } from './migrations/0003-follow-outcomes.ts'
 import { RaisedEvents, RuleCache, ruleMetrics } from './raised-events.ts'
 import { ruleExport, ruleExporter } from './rule-export.ts'
+import { ruleOperations } from './rule-operations.ts'
 import { ruleRoutes } from './rule-routes.ts'
 import { Rules } from './rules.ts'
 import { purge } from './tasks.ts'
@@ -51,14 +52,13 @@ export default definePlugin({
     optional(labelSources),
   ],
   config: keys,
-  permissions,
+  permissions: ruleOperations.permissions,
   migrations: [createRules, indexAlertCodes, followOutcomes],
-  entities: [RuleRow, AlertStateRow],
+  entities: [Rule.entity, AlertStateRow],
   scheduledTasks: [purge],
   messages,
   setup({ services, config, log, provide, contribute, onStop }) {
     const {
-      kernel,
       database: db,
       http,
       identity,
@@ -71,7 +71,7 @@ export default definePlugin({
     } = services
     const { clock } = db
     const cache = new RuleCache((code) => rules.findByCode(code), clock)
-    const rules = new Rules({ db, clock, identity, notification, kernel, changed: () => cache.clear() })
+    const rules = new Rules({ db, identity, notification, changed: () => cache.clear() })
     const judged = metrics && ruleMetrics(metrics)
     if (judged !== undefined) onStop(judged.stop)
     const raised = new RaisedEvents({
@@ -87,6 +87,9 @@ export default definePlugin({
     provide(notificationRules, raised)
     tasks.handle(ruleExport, ruleExporter(rules, identity, i18n))
     contribute(labelSources, 'notification.rule-code', eventLabels(i18n))
-    http.addRoutes(ruleRoutes, { rules, tasks, i18n, events, preferences })
+    const operations = { services, parts: { rules } }
+    const store = (operator: Operator) => ruleOperations.store(operations, operator)
+    http.addRoutes(ruleOperations.routes, operations)
+    http.addRoutes(ruleRoutes, { rules, store, tasks, i18n, events, preferences })
   },
 })

@@ -1,43 +1,20 @@
 import { type AsyncTasks, taskStates } from '@plinth/async-task'
 import type { Events } from '@plinth/events'
-import {
-  affectedCount,
-  bulkRateLimit,
-  id,
-  idParams,
-  listPage,
-  listQuery,
-  listResponse,
-  mapListRows,
-  nothing,
-  rateLimited,
-  routesWith,
-  sortQuery,
-  Type,
-  text,
-  version,
-  versionQuery,
-} from '@plinth/http'
+import { affectedCount, bulkRateLimit, id, rateLimited, routesWith, Type, text } from '@plinth/http'
 import type { Translator } from '@plinth/i18n'
-import { operatorOf, ownerOfLaterWork, requirePrincipal } from '@plinth/iam'
+import { type Operator, operatorOf, ownerOfLaterWork, requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
 import type { NotificationPreferences } from '@plinth/inbox'
 import { businessError, permissionCodes } from './declarations.ts'
 import { opsSummary, silencedRuleCodes } from './ops-summary.ts'
 import { ruleExport, ruleFilter } from './rule-export.ts'
-import {
-  opsSummaryView,
-  ruleCode,
-  ruleMembers,
-  ruleView,
-  templateView,
-  templateViews,
-  viewOfRule,
-} from './rule-views.ts'
+import { path, type ruleOperations, ruleReasons } from './rule-operations.ts'
+import { opsSummaryView, templateView, templateViews } from './rule-views.ts'
 import type { Rules } from './rules.ts'
 
 interface RuleRouteDependencies {
   readonly rules: Rules
+  readonly store: (operator: Operator) => ReturnType<typeof ruleOperations.store>
   readonly tasks: AsyncTasks
   readonly i18n: Pick<Translator, 'translate'> | undefined
   readonly events: Pick<Events, 'publishedTypes'>
@@ -45,12 +22,8 @@ interface RuleRouteDependencies {
   readonly preferences: Pick<NotificationPreferences, 'wanted'> | undefined
 }
 
-/** The path does not contain `/admin/`, because document 2 of the specification defines it in this form. */
-const path = '/api/v1/notification-rules'
 const largestBatch = 200
-const sort = sortQuery({ id: 'id', code: 'code', createdAt: 'created_at' }, '-id')
 const view = { permission: permissionCodes.ruleView, scope: 'caller' } as const
-const optionalVersion = Type.Optional(version)
 
 const batchBody = Type.Optional(
   Type.Object({ ids: Type.Optional(Type.Array(id, { minItems: 1, maxItems: largestBatch })) }),
@@ -72,33 +45,8 @@ const taskView = Type.Object({
 
 const { route } = routesWith<RuleRouteDependencies>()
 
-/** Reason codes of the routes that read and write rules. */
-const ruleReasons = [
-  'notification-rules.channel-unknown',
-  'notification-rules.code-taken',
-  'notification-rules.event-invalid',
-  'notification-rules.recipients-needed',
-  'notification-rules.too-many',
-  'notification-rules.unknown',
-  'notification-rules.version-conflict',
-]
-
-/** Routes for operators (document 2 of the specification, "Notification rules"). */
+/** Routes for operators that are not in `ruleOperations`. */
 export const ruleRoutes = [
-  route({
-    method: 'GET',
-    path,
-    legacyPath: true,
-    summary: 'List notification rules',
-    access: view,
-    request: { query: Type.Object({ ...listQuery.properties, ...sort.properties, ...ruleFilter }) },
-    response: listPage(ruleView),
-    reasons: [],
-    handler: (request, { rules }) =>
-      listResponse(request.query, sort.parse(request.query.sort), async (window) =>
-        mapListRows(await rules.list(request.query, requirePrincipal(request), window), viewOfRule),
-      ),
-  }),
   route({
     method: 'GET',
     path: `${path}/templates`,
@@ -141,68 +89,6 @@ export const ruleRoutes = [
     },
   }),
   route({
-    method: 'GET',
-    path: `${path}/:id`,
-    legacyPath: true,
-    summary: 'Get a rule',
-    access: view,
-    request: { params: idParams },
-    response: ruleView,
-    reasons: ['notification-rules.unknown'],
-    handler: async (request, { rules }) => viewOfRule(await rules.get(request.params.id, requirePrincipal(request))),
-  }),
-  route({
-    method: 'POST',
-    path,
-    legacyPath: true,
-    summary: 'Create a rule',
-    access: { permission: permissionCodes.ruleCreate, scope: 'caller' },
-    annotations: [idempotent],
-    request: { body: Type.Object({ code: ruleCode, ...ruleMembers }) },
-    response: ruleView,
-    reasons: [
-      'notification-rules.channel-unknown',
-      'notification-rules.code-taken',
-      'notification-rules.recipients-needed',
-      'notification-rules.too-many',
-      'notification-rules.unknown',
-    ],
-    handler: async (request, { rules }) => viewOfRule(await rules.create(request.body, operatorOf(request))),
-  }),
-  route({
-    method: 'PUT',
-    path: `${path}/:id`,
-    legacyPath: true,
-    summary: 'Change a rule; omitted fields do not change',
-    access: { permission: permissionCodes.ruleUpdate, scope: 'caller' },
-    request: {
-      params: idParams,
-      body: Type.Object({ code: Type.Optional(ruleCode), ...ruleMembers, version: optionalVersion }),
-    },
-    response: ruleView,
-    reasons: ruleReasons,
-    async handler(request, { rules }) {
-      const { version, ...change } = request.body
-      return viewOfRule(await rules.update(request.params.id, change, version, operatorOf(request)))
-    },
-  }),
-  switchRoute('enable', 'Enable a rule', true),
-  switchRoute('disable', 'Disable a rule', false),
-  route({
-    method: 'DELETE',
-    path: `${path}/:id`,
-    legacyPath: true,
-    summary: 'Delete a rule',
-    access: { permission: permissionCodes.ruleDelete, scope: 'caller' },
-    request: { params: idParams, query: versionQuery },
-    response: nothing,
-    reasons: ['notification-rules.ids-invalid', 'notification-rules.unknown', 'notification-rules.version-conflict'],
-    async handler(request, { rules }) {
-      await rules.delete(request.params.id, request.query.version, operatorOf(request))
-      return null
-    },
-  }),
-  route({
     method: 'DELETE',
     path,
     legacyPath: true,
@@ -212,27 +98,15 @@ export const ruleRoutes = [
     request: { query: batchQuery, body: batchBody },
     response: affectedCount,
     reasons: ['notification-rules.ids-invalid'],
-    handler: async (request, { rules }) => {
+    async handler(request, { rules, store }) {
       const ids = idsOf(request.query.ids, request.body?.ids)
-      return { affected: await rules.deleteAll(ids, operatorOf(request)) }
+      const own = store(operatorOf(request))
+      const affected = await own.removeAll(await own.getAll(ids))
+      rules.changed()
+      return { affected }
     },
   }),
 ]
-
-function switchRoute(action: 'enable' | 'disable', summary: string, enabled: boolean) {
-  return route({
-    method: 'POST',
-    path: `${path}/:id/${action}`,
-    legacyPath: true,
-    summary,
-    access: { permission: permissionCodes.ruleUpdate, scope: 'caller' },
-    request: { params: idParams, body: Type.Optional(versionQuery) },
-    response: ruleView,
-    reasons: ruleReasons,
-    handler: async (request, { rules }) =>
-      viewOfRule(await rules.setEnabled(request.params.id, enabled, request.body?.version, operatorOf(request))),
-  })
-}
 
 /** Returns the ids from query and body. An empty list is rejected, because a caller could take it for "all". */
 function idsOf(written: string | undefined, listed: readonly number[] = []): readonly number[] {

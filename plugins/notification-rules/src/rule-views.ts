@@ -1,4 +1,4 @@
-import { count, currentVersion, id, instant, nullable, Type, text } from '@plinth/http'
+import { count, currentVersion, id, instant, nullable, Type, text, version } from '@plinth/http'
 import type { Translator } from '@plinth/i18n'
 import type { Static } from 'typebox'
 import type { RuleRow } from './entities.ts'
@@ -21,14 +21,14 @@ const channels = (description: string) =>
   Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: maxChannels, description }))
 const recipients = (description: string) => Type.Optional(Type.Array(id, { maxItems: maxRecipients, description }))
 
-export const ruleCode = Type.String({
+const ruleCode = Type.String({
   maxLength: maxCodeLength,
   pattern: ruleCodePattern,
   description: 'Code of the event, such as `open-platform.balance-low`.',
 })
 
 /** Members of a rule in a request, except its code. */
-export const ruleMembers = {
+const ruleMembers = {
   enabled: Type.Optional(Type.Boolean()),
   thresholdCount: Type.Optional(
     Type.Integer({
@@ -59,6 +59,15 @@ export const ruleMembers = {
     }),
   ),
 }
+
+/** A new rule. */
+export const ruleRequest = Type.Object({ code: ruleCode, ...ruleMembers })
+/** A change of a rule. Absent fields stay unchanged. */
+export const ruleChange = Type.Object({
+  code: Type.Optional(ruleCode),
+  ...ruleMembers,
+  version: Type.Optional(version),
+})
 
 const seconds = nullable(Type.Integer({ minimum: 1 }), { description: 'Time in seconds. Null: not configured.' })
 const codes = Type.Array(text)

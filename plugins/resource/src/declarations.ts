@@ -10,7 +10,7 @@ import {
   type PermissionDeclaration,
   type ScheduledTask,
 } from '@plinth/kernel'
-import { type ColumnDescription, localizedOf, titleOfChoice } from '@plinth/table'
+import { type ColumnDescription, localizedOf, titlesOfChoices } from '@plinth/table'
 import { type Definition, inSentence, kebabCase, operationsOf } from './definition.ts'
 import { pageIdsOf } from './pages.ts'
 
@@ -47,14 +47,11 @@ export function auditedOf(definition: Definition): Readonly<Record<string, Audit
   return { [auditKind]: texts }
 }
 
-function factOf(
-  { choices, labels, unit }: ColumnDescription,
-  title: AuditedPropertyText['title'],
-): AuditedPropertyText {
-  const values = Object.entries(choices ?? {}).map(([value, choice]) => [value, titleOfChoice(choice)] as const)
+function factOf(column: ColumnDescription, title: AuditedPropertyText['title']): AuditedPropertyText {
+  const { choices, labels, unit } = column
   return {
     title,
-    ...(values.length > 0 && { values: Object.fromEntries(values) }),
+    ...(choices !== undefined && { values: titlesOfChoices(column) }),
     ...(labels !== undefined && { labels }),
     ...(unit !== undefined && 'in' in unit && { unitFrom: unit.in }),
   }

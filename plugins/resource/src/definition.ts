@@ -1,7 +1,7 @@
 import type { RowVisibility } from '@plinth/http'
 import { type BusinessCode, defineBusinessErrors, type Localized } from '@plinth/kernel'
 import { localizedOf, type Shape, type TableDescription } from '@plinth/table'
-import type { TObject } from 'typebox'
+import type { TObject, TProperties } from 'typebox'
 import type { Hooks, Operation, ResourceOptions } from './options.ts'
 
 export type Row = Readonly<Record<string, unknown>>
@@ -11,7 +11,7 @@ type AnyRowShape = Shape<Row, Row, Row, Row> & {
   readonly columns: Readonly<Record<string, { readonly '~facts'?: undefined }>>
 }
 /** The options of a resource. The types of `options.ts` check what an author writes. */
-export type AnyOptions = ResourceOptions<AnyRowShape, unknown, Readonly<Record<string, TObject>>>
+export type AnyOptions = ResourceOptions<AnyRowShape, unknown, Readonly<Record<string, TObject>>, TProperties>
 export type ListOf = NonNullable<AnyOptions['list']>
 export type ActionOf = NonNullable<AnyOptions['actions']>[string]
 export type AnyHooks = Hooks<AnyRowShape, unknown, unknown, Row | undefined>
@@ -30,15 +30,20 @@ export interface Definition {
   readonly error: ReturnType<
     typeof defineBusinessErrors<Readonly<Record<string, string>>, Readonly<Record<string, BusinessCode>>>
   >
-  /** Texts of the reasons in both languages, by the last part of the reason. */
+  /** Texts of the reasons in both languages, by the last part of the reason. None for the errors of the plugin. */
   readonly texts: Readonly<Record<string, Localized>>
 }
 
-/** @throws TypeError for `access: 'user'` or `scope: 'caller'` on a table without an owner */
+/**
+ * @throws TypeError for `access: 'user'` or `scope: 'caller'` on a table without an owner, and for `errors` that lack a
+ *   reason of the resource
+ */
 export function definitionOf(shape: Definition['shape'], options: AnyOptions): Definition {
   const { of: table } = shape
   const operations = operationsOf(options)
-  const owned = operations.find(([, { access, scope }]) => access === 'user' || scope === 'caller')
+  const owned = operations.find(
+    ([, { access, scope }]) => access === 'user' || (scope === 'caller' && options.rows === undefined),
+  )
   if (table.owner === undefined && owned !== undefined)
     throw new TypeError(
       `${table.name}: the operation "${owned[0]}" is about the rows of a user, and the table has no owner.`,
@@ -46,7 +51,7 @@ export function definitionOf(shape: Definition['shape'], options: AnyOptions): D
 
   const isName = ([name, { description }]: readonly [string, TableDescription['columns'][string]]) =>
     description.kind === 'text' && description.role === undefined && name in shape.schemas.view.properties
-  const { notFound = 'not-found', audit } = options
+  const { notFound = 'not-found', audit, errors } = options
   const texts = reasonTexts(table, notFound)
   const error = defineBusinessErrors(
     options.area,
@@ -57,6 +62,9 @@ export function definitionOf(shape: Definition['shape'], options: AnyOptions): D
       ...Object.fromEntries(reasonedUniques(table).map(({ reason }) => [reason, '409'])),
     },
   )
+  const undeclared = Object.keys(error.codes).filter((name) => errors !== undefined && !(name in errors.codes))
+  if (undeclared.length > 0)
+    throw new TypeError(`${table.name}: the errors of the plugin lack the reason ${undeclared.join(', ')}.`)
   const isAudited = operations.some(([name, { access }]) => access !== 'user' && name !== 'list' && name !== 'get')
   return {
     options,
@@ -65,8 +73,8 @@ export function definitionOf(shape: Definition['shape'], options: AnyOptions): D
     name: Object.entries(table.columns).find(isName)?.[0],
     notFound,
     auditKind: isAudited ? (audit?.kind ?? table.name.replaceAll('_', '-')) : undefined,
-    error,
-    texts,
+    error: (errors as typeof error | undefined) ?? error,
+    texts: errors === undefined ? texts : {},
   }
 }
 
@@ -82,10 +90,14 @@ export const operationsOf = ({ list, get, create, change, remove, actions = {} }
 /** Rows that an operation may reach. `own`: those of the caller, for operations without a permission. */
 export type Reach = 'own' | RowVisibility
 
-export function reachOf({ access, scope }: Operation, { owner }: TableDescription): Reach {
+export function reachOf({ access, scope }: Operation, definition: Definition): Reach {
   if (access === 'user') return 'own'
-  return scope ?? (owner === undefined ? 'none' : 'caller')
+  return scope ?? (belongToProduct(definition) ? 'none' : 'caller')
 }
+
+/** True if the rows belong to the product, so that no data scope restricts them. */
+export const belongToProduct = ({ table, options }: Definition): boolean =>
+  table.owner === undefined && options.rows === undefined
 
 /** Returns a title as it is written within a sentence: `Note` becomes `note`, `API key` stays. */
 export const inSentence = (title: string) =>

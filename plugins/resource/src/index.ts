@@ -1,4 +1,4 @@
 export * from './options.ts'
-export { permission } from './resource.ts'
+export { readOnlyResource } from './resource.ts'
 export * from './resource-plugin.ts'
 export type { Store } from './store.ts'

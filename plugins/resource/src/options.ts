@@ -1,11 +1,12 @@
 import type { SqlEntityManager } from '@mikro-orm/sql'
 import type { DetailPageDeclaration, ListPageDeclaration, PageColumn, PageGroup, Row } from '@plinth/admin'
 import type { Database } from '@plinth/database'
-import type { HttpServer, Route, RowVisibility } from '@plinth/http'
-import type { Identity, Operator } from '@plinth/iam'
+import type { Route, RouteDeclaration, RowVisibility } from '@plinth/http'
+import type { Identity, Operator, Principal } from '@plinth/iam'
 import type {
   AuditSummary,
   AuditTexts,
+  BusinessError,
   Kernel,
   KeyDeclarations,
   MessageCatalogues,
@@ -15,7 +16,7 @@ import type {
   ScheduledTask,
 } from '@plinth/kernel'
 import type { PlainName, Shape, Text, TextName, TimeName } from '@plinth/table'
-import type { Static, TSchema } from 'typebox'
+import type { Static, TObject, TSchema } from 'typebox'
 import type { Store } from './store.ts'
 
 export type AnyShape = Shape<object, object, object, object>
@@ -36,14 +37,18 @@ export interface Permission {
   readonly title: Text
 }
 
-/** Options of every operation. Everything has a default but `access`. */
-export interface Operation {
+/** Declares a permission with its name in English and Chinese. */
+export const permission = (code: string, en: string, zh: string): Permission => ({ code, title: [en, zh] })
+
+/**
+ * Options of every operation. Everything has a default but `access`. The members of `RouteDeclaration` replace those of
+ * the resource: `annotations: []` for a creation without `Idempotency-Key`.
+ */
+export interface Operation extends Partial<Pick<RouteDeclaration, 'path' | 'summary' | 'description' | 'annotations'>> {
   /** `user`: signed-in users, for their own rows. A permission: rows in the data scope of the caller. */
   readonly access: 'user' | Permission
   /** For a permission. Default: `caller` if the table has an owner, otherwise `none`. */
   readonly scope?: RowVisibility
-  readonly path?: string
-  readonly summary?: string
   /** Reasons that hooks throw, such as `shop.closed`. Those of the operation itself are added. */
   readonly throws?: readonly string[]
 }
@@ -77,7 +82,10 @@ export interface Hooks<S, P, Input, Before> {
   readonly afterCommit?: (work: Work<P> & { readonly row: RowIn<S> }) => unknown
 }
 
-export interface ListOptions<S> extends Operation {
+/** Schemas of query parameters. */
+export type Query = Readonly<Record<string, TSchema>>
+
+export interface ListOptions<S, Q extends Query> extends Operation {
   /** Query parameters that a column must equal. An index should begin with the column. */
   readonly filters?: readonly PlainName<ColumnsIn<S>>[]
   /** Columns that the parameter `keyword` searches. */
@@ -86,6 +94,10 @@ export interface ListOptions<S> extends Operation {
   readonly range?: TimeName<ColumnsIn<S>>
   /** Columns by which callers may sort, in addition to the default: the newest first. */
   readonly sort?: readonly PlainName<ColumnsIn<S>>[]
+  /** More query parameters, for `where`. They replace the parameters of filters and search with the same name. */
+  readonly query?: Q
+  /** Returns a condition of the entity manager, in addition to those of the filters and of the data scope. */
+  readonly where?: (query: Static<TObject<Q>>) => object
 }
 
 export interface CreateOptions<S, P> extends Operation, Hooks<S, P, CreateIn<S>, undefined> {
@@ -144,14 +156,23 @@ export interface PageOptions<S> {
 }
 
 /** Operations exist only if they are declared. */
-export interface ResourceOptions<S, P, B> {
+export interface ResourceOptions<S, P, B, Q extends Query = Record<never, never>> {
   /** First part of the reasons, such as `notes` in `notes.not-found`. */
   readonly area: string
   /** Path of the list, such as `/api/v1/admin/mall/vouchers`. */
   readonly path: string
+  /** The paths for permissions are those of an earlier release, without `/admin/`. Do not set it for new paths. */
+  readonly legacyPath?: true
   /** Last part of the reason for an unknown row. Default: `not-found`. */
   readonly notFound?: string
-  readonly list?: ListOptions<S>
+  /**
+   * Errors of the plugin, if it declares the reasons of the resource: the one for an unknown row, `version-conflict` and
+   * those of unique values. Default: errors with texts from the titles of the table.
+   */
+  readonly errors?: NonNullable<PluginDeclaration['businessErrors']>[number] & ((...of: never) => BusinessError)
+  /** Returns the condition for the rows in the data scope of a caller, if the columns of `owner` do not decide it. */
+  readonly rows?: (principal: Principal, parts: P) => object | Promise<object>
+  readonly list?: ListOptions<S, Q>
   readonly get?: Operation
   readonly create?: CreateOptions<S, P>
   readonly change?: ChangeOptions<S, P>
@@ -169,21 +190,27 @@ export interface ResourceOptions<S, P, B> {
   readonly page?: PageOptions<S>
 }
 
-/** Services that every resource needs. */
+/** Operations that only read. */
+export type ReadOptions<S, Q extends Query> = Pick<
+  ResourceOptions<S, unknown, unknown, Q>,
+  'area' | 'path' | 'notFound' | 'list' | 'get' | 'retention' | 'page'
+>
+
+/** Services that a resource needs. Operations that only read need only the database. */
 export interface ResourceServices {
   readonly database: Database
-  readonly http: HttpServer
-  readonly identity: Identity
+  /** Needed for rows of users. */
+  readonly identity?: Identity
   readonly kernel: Kernel
 }
 export type ResourceParts<P> = { readonly parts: P; readonly services: ResourceServices }
 
 /** Parts of a resource. Each is the ordinary object that one would write by hand. */
-export interface ResourceDeclarations<P> {
+export interface ResourceDeclarations<P, Parts = ResourceParts<P>> {
   readonly shape: AnyShape
-  readonly routes: readonly Route<ResourceParts<P>>[]
+  readonly routes: readonly Route<Parts>[]
   /** The routes by the name of their operation, to add only some of them. */
-  readonly operations: Readonly<Record<string, Route<ResourceParts<P>>>>
+  readonly operations: Readonly<Record<string, Route<Parts>>>
   readonly permissions: readonly PermissionDeclaration[]
   readonly businessErrors: NonNullable<PluginDeclaration['businessErrors']>[number]
   readonly messages: MessageCatalogues
@@ -195,7 +222,10 @@ export interface ResourceDeclarations<P> {
   readonly personalTables: (db: Database) => readonly PersonalTable[]
 }
 
+/** A resource of `readOnlyResource`. */
+export type ReadOnlyResource = ResourceDeclarations<unknown, { readonly services: Pick<ResourceServices, 'database'> }>
+
 export interface Resource<S, P> extends ResourceDeclarations<P> {
   /** Reads and writes rows with the guarantees of the operations, for code of the plugin. It calls no hooks. */
-  readonly store: (services: ResourceServices, operator: Operator) => Store<S>
+  readonly store: (at: ResourceParts<P>, operator: Operator) => Store<S>
 }

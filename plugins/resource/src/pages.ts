@@ -6,13 +6,11 @@ import {
   type PageAction,
   type PageColumn,
   type PageForm,
-  type PageLabelPicker,
   type Row as PageRow,
-  type Tone,
 } from '@plinth/admin'
 import { operationIdOf } from '@plinth/http'
 import { bilingual, type Localized, type LocalizedText } from '@plinth/kernel'
-import { type ColumnDescription, localizedOf, titleOfChoice } from '@plinth/table'
+import { type ColumnDescription, localizedOf, pageColumnOf, pickerOf, titlesOfChoices } from '@plinth/table'
 import type { Definition } from './definition.ts'
 import type { AnyRoute } from './routes.ts'
 
@@ -119,13 +117,13 @@ class Pages {
       const own = shape.members[member]
       const description = table.columns[member]?.description
       if (own !== undefined || description === undefined) {
-        const columns = row.others({ properties: { [member]: own?.schema ?? {} } }, [])
-        return columns.map((column) => (own === undefined ? column : { ...column, title: own.title }))
+        const columns = row.others({ properties: { [member]: shape.schemas.view.properties[member] ?? {} } }, [])
+        return columns.map((column) => (own?.title === undefined ? column : { ...column, title: own.title }))
       }
       const isHidden = place === 'list' && (rarely.has(member) || ['longText', 'json'].includes(description.kind))
       return [
         {
-          ...columnOf(member, description),
+          ...pageColumnOf(member, description),
           ...(description.title && { title: description.title }),
           ...(isHidden && { hidden: true }),
           ...(place === 'list' && member === name && this.#definition.options.get && { link: true }),
@@ -136,7 +134,7 @@ class Pages {
 
   #filter(name: string): NonNullable<ListPageDeclaration['filters']>[number] {
     const description = this.#definition.table.columns[name]?.description
-    if (description?.choices !== undefined) return { name, labels: labelsOf(description) }
+    if (description?.choices !== undefined) return { name, labels: titlesOfChoices(description) }
     const picker = description && pickerOf(description)
     return picker === undefined ? { name } : { name, options: picker }
   }
@@ -196,35 +194,3 @@ class Pages {
 
 const deletion = { label: bilingual('Delete', '删除'), tone: 'danger' } as const
 const irrevocable = bilingual('You cannot undo this.', '此操作无法撤销。')
-
-/** The kind of labels may belong to a plugin that is not loaded. */
-const pickerOf = ({ labels, title }: ColumnDescription): PageLabelPicker | undefined =>
-  labels === undefined ? undefined : { labels, optional: true, ...(title && { title }) }
-
-const labelsOf = ({ choices = {} }: ColumnDescription) =>
-  Object.fromEntries(Object.entries(choices).map(([value, choice]) => [value, titleOfChoice(choice)]))
-
-function columnOf(field: string, description: ColumnDescription): PageColumn {
-  const { kind, labels, choices = {}, unit } = description
-  switch (kind) {
-    case 'id':
-      return labels === undefined ? { field, as: 'text' } : { field, as: 'reference', of: { labels, optional: true } }
-    case 'number':
-      return { field, as: 'count' }
-    case 'choice': {
-      const tones = Object.entries(choices).map(([value, choice]) => [value, 'tone' in choice ? choice.tone : 'quiet'])
-      return {
-        field,
-        as: 'status',
-        tones: Object.fromEntries(tones) as Readonly<Record<string, Tone>>,
-        labels: labelsOf(description),
-      }
-    }
-    case 'amount':
-      return { field, as: 'amount', ...(unit && ('asset' in unit ? { asset: unit.asset } : { currency: unit.in })) }
-    case 'longText':
-      return { field, as: 'text' }
-    default:
-      return { field, as: kind }
-  }
-}

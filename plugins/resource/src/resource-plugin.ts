@@ -17,7 +17,7 @@ import {
   type ServicesOf,
 } from '@plinth/kernel'
 import type { ChangeSet } from '@plinth/migrations'
-import type { AnyShape, Resource, ResourceDeclarations, ResourceOptions, ResourceServices } from './options.ts'
+import type { AnyShape, Query, Resource, ResourceDeclarations, ResourceOptions } from './options.ts'
 import { resource } from './resource.ts'
 
 export interface EventHandler<in P> {
@@ -27,9 +27,9 @@ export interface EventHandler<in P> {
 }
 
 export interface Builders<P> extends RouteBuilders<P> {
-  resource<S extends AnyShape, const B = Record<never, never>>(
+  resource<S extends AnyShape, const B = Record<never, never>, Q extends Query = Record<never, never>>(
     shape: S,
-    options: ResourceOptions<S, P, B>,
+    options: ResourceOptions<S, P, B, Q>,
   ): Resource<S, P>
   /** Handles an event in the transaction that also records the delivery. The plugin requires `events`. */
   on<T>(
@@ -75,7 +75,7 @@ export interface ResourcePlugin<R extends Requirements, P>
  * @throws TypeError for `handlers` without `events` in `requires`
  */
 export function defineResourcePlugin<const R extends Requirements = Record<never, never>>(
-  declaration: ResourcePlugin<R, ServicesOf<R> & ResourceServices>,
+  declaration: ResourcePlugin<R, ServicesOf<R> & ServicesOf<Base>>,
 ): Plugin {
   const { resources, routes = [], handlers = [], requires, messages, permissions = [], ...own } = declaration
   if (handlers.length > 0 && requires?.['events'] === undefined)
@@ -104,8 +104,8 @@ export function defineResourcePlugin<const R extends Requirements = Record<never
     messages: { en: textsIn('en'), 'zh-CN': textsIn('zh-CN') },
     scheduledTasks: resources.flatMap((one) => one.tasks) as never,
     setup({ plugin, ...context }) {
-      const services = context.services as unknown as ServicesOf<R> & ResourceServices
-      const { http } = services as ResourceServices
+      const services = context.services as unknown as ServicesOf<R> & ServicesOf<Base>
+      const { http } = services as ServicesOf<Base>
       const { events } = services as { readonly events?: Events }
       for (const { routes } of resources) http.addRoutes(routes, { parts: services, services })
       http.addRoutes(routes, services as never)

@@ -24,6 +24,7 @@ import {
   type ActionOf,
   type AnyHooks,
   type AnyOptions,
+  belongToProduct,
   type Definition,
   inSentence,
   kebabCase,
@@ -40,6 +41,8 @@ type Parts = ResourceParts<unknown>
 export type AnyRoute = Route<Parts>
 type Declared<Name extends keyof AnyOptions> = NonNullable<AnyOptions[Name]>
 
+/** Members of a route that an operation may replace. */
+const replaceable = ['path', 'summary', 'description', 'annotations'] as const
 const batchBody = Type.Object({ ids: Type.Array(id, { minItems: 1, maxItems: 200, uniqueItems: true }) })
 
 /** Builds the routes of a resource by the name of their operation. */
@@ -111,17 +114,14 @@ class Routes {
       request: { query: reader.schema },
       response: listPage(shape.schemas.view),
       reasons: [],
-      handler: ({ query, ...request }, store, parts) =>
-        listResponse(
-          query,
-          reader.orderOf(query),
-          async (window) => {
-            const search = { text: String(query['keyword'] ?? ''), properties: list.search ?? [] }
-            const found = await store.find(reader.whereOf(query), window, search)
-            return { ...found, items: await this.#viewsOf(found.items, request, parts) }
-          },
-          reader.range,
-        ),
+      handler: ({ query, ...request }, store, parts) => {
+        const search = { text: String(query['keyword'] ?? ''), properties: list.search ?? [] }
+        const find: Parameters<typeof listResponse>[2] = async (window) => {
+          const found = await store.find(reader.whereOf(query), window, search)
+          return { ...found, items: await this.#viewsOf(found.items, request, parts) }
+        }
+        return listResponse(query, reader.orderOf(query), find, reader.range)
+      },
     })
   }
 
@@ -230,17 +230,18 @@ class Routes {
   }
 
   #add(name: string, operation: Operation, { handler, ...details }: Details): void {
-    const { table } = this.#definition
-    const { access, path = details.path, summary = details.summary, throws = [] } = operation
-    const reach = reachOf(operation, table)
+    const { access, throws = [] } = operation
+    const reach = reachOf(operation, this.#definition)
+    const { legacyPath } = this.#definition.options
+    const own = replaceable.flatMap((member) => (operation[member] === undefined ? [] : [[member, operation[member]]]))
     this.byName[name] = routesWith<Parts>().route({
       ...details,
-      path,
-      summary,
+      ...Object.fromEntries(own),
+      ...(legacyPath && access !== 'user' && { legacyPath }),
       access: access === 'user' || reach === 'own' ? 'user' : { permission: access.code, scope: reach },
       reasons: [...new Set([...details.reasons, ...throws])],
       handler: (request, parts) => {
-        const caller = { operator: operatorOf(request), reach }
+        const caller = { reach, operator: () => operatorOf(request) }
         return handler(request as unknown as Checked, new RowStore(this.#definition, parts, caller), parts)
       },
     })
@@ -262,7 +263,7 @@ class Routes {
     const { shape, table } = this.#definition
     const at = { now: new Date(database.clock.now()), locale: request.locale, em: database.fork() }
     const views = await shape.viewsOf(rows, at)
-    if (table.owner !== undefined || !table.hasEdits) return views
+    if (!belongToProduct(this.#definition) || !table.hasEdits) return views
     // All callers see the row, but not the names of operators outside their data scope.
     return views.map((view) => {
       const updatedBy = operatorVisibleTo(request, view['updatedBy'] as string | null | undefined)

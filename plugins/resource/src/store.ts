@@ -9,14 +9,15 @@ import {
   type TextSearch,
   versionConflictData,
 } from '@plinth/database'
-import type { Operator } from '@plinth/iam'
+import { callerRows, type Operator } from '@plinth/iam'
 import { type AuditSummary, auditFieldsOfCaller, BusinessError, maskedValue, writeAuditEntry } from '@plinth/kernel'
 import { type AnyHooks, type Definition, type Reach, type Row, reasonedUniques, versionConflict } from './definition.ts'
 import type { ResourceParts, RowIn, Work } from './options.ts'
 
 /** The caller of an operation, and the rows that it may reach. */
 export interface Caller {
-  readonly operator: Operator
+  /** Throws a business error if the caller is not a user. Only operations that need the user call it. */
+  readonly operator: () => Operator
   readonly reach: Reach
 }
 
@@ -27,6 +28,8 @@ export interface Store<S> {
    * @throws BusinessError "404" if the row does not exist or is outside the data scope, "409" for another version
    */
   get(id: number, version?: number): Promise<RowIn<S>>
+  /** Returns the rows with these ids in the data scope, in the order of their ids. */
+  getAll(ids: readonly number[]): Promise<readonly RowIn<S>[]>
   /**
    * Inserts a row. Columns that `columns` omits get their default.
    *
@@ -46,6 +49,8 @@ export interface Store<S> {
     verb: string,
     options?: { readonly summary?: AuditSummary },
   ): Promise<RowIn<S>>
+  /** Removes rows that `getAll` returned, without those that have changed since then. Returns their number. */
+  removeAll(rows: readonly RowIn<S>[]): Promise<number>
 }
 
 /** Options of a write. */
@@ -92,13 +97,14 @@ export class RowStore {
 
   /** Returns what hooks receive. */
   get work(): Work<unknown> {
-    const { operator } = this.#caller
-    return { parts: this.#parts.parts, operator, now: this.#now }
+    return { parts: this.#parts.parts, operator: this.#caller.operator(), now: this.#now }
   }
 
   /** Returns a page of the rows that the caller may reach. */
-  find(where: object, window: PageWindow, search: TextSearch) {
-    return findPage<Row>(this.#db.fork(), this.#entity, { $and: [where, this.#rows()] }, window, { search })
+  async find(where: object, window: PageWindow, search: TextSearch) {
+    const reached = { $and: [where, await this.#rows()] }
+    const { unread } = this.#definition.shape
+    return findPage<Row>(this.#db.fork(), this.#entity, reached, window, { search, exclude: unread })
   }
 
   /**
@@ -114,7 +120,7 @@ export class RowStore {
 
   /** Returns the rows with these ids that the caller may reach, in the order of their ids. */
   async getAll(ids: readonly number[]): Promise<readonly Row[]> {
-    const where = { $and: [{ id: { $in: [...ids] } }, this.#rows()] }
+    const where = { $and: [{ id: { $in: [...ids] } }, await this.#rows()] }
     const found = await this.#db.fork().find<Row>(this.#entity, where, { orderBy: { id: 'asc' } as never })
     const selection = selectionOf(this.#definition.table.entity)
     return found.map((row) => selection.of(row as never) as Row)
@@ -129,7 +135,7 @@ export class RowStore {
 
   async change(before: Row, columns: Row, verb: string, options: WriteOptions = {}): Promise<Row> {
     const set = await this.#prepared(columns, before, options)
-    const { username: updatedBy } = this.#caller.operator.principal
+    const { username: updatedBy } = this.#caller.operator().principal
     const edited = this.#definition.table.hasEdits
       ? { version: Number(before['version']) + 1, updatedAt: this.#now, updatedBy }
       : {}
@@ -143,7 +149,7 @@ export class RowStore {
   }
 
   /** Removes rows in one transaction, without those that another transaction changes meanwhile. Returns their number. */
-  async removeAll(rows: readonly Row[], options: WriteOptions): Promise<number> {
+  async removeAll(rows: readonly Row[], options: WriteOptions = {}): Promise<number> {
     const writes: Write[] = []
     for (const row of rows) writes.push(await this.#removalOf(row, options))
     return this.#transactional(async (em) => {
@@ -211,7 +217,7 @@ export class RowStore {
   async #assertReached(em: SqlEntityManager, { row, columns, before }: Write): Promise<void> {
     const { ownerProperties, columns: described } = this.#definition.table
     const { reach, operator } = this.#caller
-    if (reach === 'all' || reach === 'none' || (reach === 'caller' && operator.principal.dataScope === 'all')) return
+    if (reach === 'all' || reach === 'none' || (reach === 'caller' && operator().principal.dataScope === 'all')) return
     const chosen = ownerProperties.filter((name) => before === undefined || name in columns)
     // The caller reaches itself, and `#assertUsers` has checked a user whom the caller has chosen.
     const isKnown = (name: string) => {
@@ -219,17 +225,16 @@ export class RowStore {
       return role === 'caller' || (role === 'user' && row[name] !== null && reach === 'caller')
     }
     if (chosen.every(isKnown)) return
-    const reached = await em.count<Row>(this.#entity, { $and: [{ id: row['id'] }, this.#rows()] })
+    const reached = await em.count<Row>(this.#entity, { $and: [{ id: row['id'] }, await this.#rows()] })
     if (reached === 0) throw outOfScope(chosen[0])
   }
 
   /** @throws BusinessError "403" `iam.out-of-scope` for a chosen user outside the data scope */
   async #assertUsers(columns: Row): Promise<void> {
-    const { principal } = this.#caller.operator
+    const { principal } = this.#caller.operator()
     for (const [name, value] of Object.entries(columns)) {
       const isUser = this.#definition.table.columns[name]?.description.role === 'user'
-      if (isUser && typeof value === 'number')
-        await this.#parts.services.identity.assertInScope(principal, [value], name)
+      if (isUser && typeof value === 'number') await this.#identity.assertInScope(principal, [value], name)
     }
   }
 
@@ -243,7 +248,8 @@ export class RowStore {
       const values = Object.fromEntries(columns.map((name) => [name, row[name]]))
       const isTaken =
         table.uniques.length === 1 || (await em.count<Row>(this.#entity, { ...values, id: { $ne: row['id'] } })) > 0
-      if (isTaken) return this.#definition.error(reason, { data: { field: columns[0] }, cause })
+      const details = { params: values as never, data: { field: columns[0] }, cause }
+      if (isTaken) return this.#definition.error(reason, details)
     }
     return cause
   }
@@ -260,7 +266,7 @@ export class RowStore {
     if (auditKind === undefined || this.#caller.reach === 'own') return
     const summary = write.summary ?? options.audit?.summary?.(row, verb, columns) ?? this.#summaryOf(write)
     const action = `${auditKind}.${verb}`
-    const entry = { ...auditFieldsOfCaller(this.#caller.operator), action, subject: Number(row['id']), summary }
+    const entry = { ...auditFieldsOfCaller(this.#caller.operator()), action, subject: Number(row['id']), summary }
     await writeAuditEntry(this.#parts.services.kernel, entry)
   }
 
@@ -280,7 +286,7 @@ export class RowStore {
 
   /** Returns the columns of a new row that neither the request nor a hook sets. */
   #newRow(): Row {
-    const { userId, username } = this.#caller.operator.principal
+    const { userId, username } = this.#caller.operator().principal
     const { columns, hasEdits } = this.#definition.table
     const now = this.#now
     const values = Object.entries(columns).map(([name, { description }]) => {
@@ -293,17 +299,23 @@ export class RowStore {
   }
 
   /** Returns the condition for the rows that the caller may reach. */
-  #rows(): object {
-    const { reach, operator } = this.#caller
-    const { owner } = this.#definition.table
-    if (owner === undefined || reach === 'all' || reach === 'none') return {}
-    const { principal } = operator
-    const scoped = reach === 'own' ? { ...principal, dataScope: 'self' as const } : principal
-    return this.#parts.services.identity.rowsInScope(scoped, owner)
+  #rows(): object | Promise<object> {
+    const { reach } = this.#caller
+    const { table, options } = this.#definition
+    if (reach === 'all' || reach === 'none') return {}
+    const { principal } = this.#caller.operator()
+    if (reach === 'caller' && options.rows !== undefined) return options.rows(principal, this.#parts.parts)
+    if (table.owner === undefined) return {}
+    return callerRows({ principal: reach === 'own' ? { ...principal, dataScope: 'self' } : principal }, table.owner)
   }
 
   get #db() {
     return this.#parts.services.database
+  }
+  get #identity() {
+    const { identity } = this.#parts.services
+    if (identity === undefined) throw new TypeError(`${this.#definition.table.name}: rows of users need iam.`)
+    return identity
   }
   get #entity() {
     return this.#definition.table.entity as never

@@ -3,10 +3,11 @@ import { adminPages } from '@plinth/admin'
 import { assertMembers } from '@plinth/dev/testing'
 import { onSqlite } from '@plinth/dev/testing/database'
 import { http } from '@plinth/http'
-import { defineResourcePlugin, pluginWith } from '@plinth/resource'
+import { defineBusinessErrors } from '@plinth/kernel'
+import { defineResourcePlugin, permission, pluginWith } from '@plinth/resource'
 import { c, table } from '@plinth/table'
 import t, { type Test } from 'tap'
-import { contactSaved, contacts } from './fixtures/contacts.ts'
+import { contactSaved, contacts, Team } from './fixtures/contacts.ts'
 import { outcomeOf, path, startContacts } from './fixtures/product.ts'
 
 onSqlite(t, 'paths, operations, reasons and permissions follow the rules', async (t: Test, db) => {
@@ -126,6 +127,16 @@ t.test('an operation about the rows of a user needs an owner', async (t) => {
   t.throws(
     () => resource(Shared, { ...base, list: { access: 'user' } }),
     /acme_shared: the operation "list" is about the rows of a user/,
+  )
+})
+
+t.test('the errors of the plugin declare the reasons of the resource', async (t) => {
+  const errors = defineBusinessErrors('acme', { unknown: 'No.' }, { unknown: '404' })
+  const options = { area: 'acme', path: '/api/v1/admin/acme', errors }
+  const list = { access: permission('acme:team:view', 'View teams', '查看团队'), scope: 'none' } as const
+  t.throws(
+    () => pluginWith().resource(Team, { ...options, list, notFound: 'unknown' }),
+    /acme_team: the errors of the plugin lack the reason version-conflict, label-taken/,
   )
 })
 

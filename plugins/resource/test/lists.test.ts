@@ -8,7 +8,7 @@ import { outcomeOf, path, startContacts } from './fixtures/product.ts'
 const minuteMs = 60_000
 
 onDatabase(t, 'a list is filtered, searched, sorted and paged', async (t: Test, db) => {
-  const { root, ids, clock, createContact } = await startContacts(t, db)
+  const { root, ben, ids, clock, createContact } = await startContacts(t, db)
   const start = clock.now()
   const names = ['Dan', 'bea', 'Ada', 'Cem']
   for (const [at, name] of names.entries()) {
@@ -82,6 +82,27 @@ onDatabase(t, 'a list is filtered, searched, sorted and paged', async (t: Test, 
     t.match(await page('&count=capped'), { total: 5, counted: 'exact' })
     t.equal((await root('GET', `${path}?cursor=${first.next}`)).code, '400', 'a cursor of another order')
     await root('DELETE', `${path}/${id}`)
+  })
+
+  await t.test('a parameter of the resource has its own condition, within the data scope', async (t) => {
+    const calls = '/api/v1/admin/acme/calls'
+    const contacts = { ben: await createContact('ben'), cleo: await createContact('cleo') }
+    for (const minutes of [1, 5, 9])
+      for (const { id: contactId } of Object.values(contacts)) await root('POST', calls, { contactId, minutes })
+    const minutesOf = async (call: typeof root, query: string) =>
+      (await call('GET', `${calls}?sort=minutes&${query}`)).data.items.map(
+        ({ minutes }: { minutes: number }) => minutes,
+      )
+    t.same(await minutesOf(root, 'longerThan=1'), [5, 5, 9, 9])
+    t.same(await minutesOf(ben, 'longerThan=1'), [5, 9])
+    t.same(
+      await minutesOf(ben, 'longerThan=1&size=1&page=2'),
+      [9],
+      'the condition does not receive the other parameters',
+    )
+    t.same(await minutesOf(ben, ''), [1, 5, 9])
+    t.equal((await root('GET', `${calls}?longerThan=x`)).code, '400')
+    for (const { id } of Object.values(contacts)) await root('DELETE', `${path}/${id}`)
   })
 
   await t.test('members that are loaded cost one call per page', async (t) => {

@@ -77,6 +77,7 @@ onDatabase(t, 'the data of a user is exported and erased', async (t: Test, db) =
       ['acme_board', 'kept', 0],
       ['acme_badge', 'removed', 0],
       ['acme_topic', 'anonymised', 0],
+      ['acme_team', 'anonymised', 0],
     ],
     'each table once, although two resources use it',
   )

@@ -1,6 +1,7 @@
 /** Mistakes that the compiler rejects. The compiler reports each `@ts-expect-error` without an error below it. */
 import type { Events } from '@plinth/events'
-import { defineResourcePlugin, permission, pluginWith, type Store } from '@plinth/resource'
+import { Type } from '@plinth/http'
+import { defineResourcePlugin, permission, pluginWith, readOnlyResource, type Store } from '@plinth/resource'
 import { c, table } from '@plinth/table'
 import t from 'tap'
 
@@ -35,6 +36,12 @@ export function mistakes(store: Store<typeof Thing>): void {
   resource(Thing, { ...base, list: { access: view, search: ['count'] } })
   // @ts-expect-error a text is not a time range
   resource(Thing, { ...base, list: { access: view, range: 'name' } })
+  // @ts-expect-error a parameter that the list does not declare
+  resource(Thing, { ...base, list: { access: view, query: { at: Type.String() }, where: ({ to }) => ({ name: to }) } })
+  // @ts-expect-error a resource that only reads creates nothing
+  readOnlyResource(Thing, { ...base, create: { access: view } })
+  // @ts-expect-error errors that are only declared cannot be thrown
+  resource(Thing, { ...base, errors: { area: 'acme', codes: {} }, list: { access: view } })
   // @ts-expect-error an operation without access
   resource(Thing, { ...base, list: { filters: ['name'] } })
   // @ts-expect-error unknown column in a switch

@@ -1,12 +1,7 @@
 import { adminList } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
-
-const outcomes = {
-  accepted: text('Accepted', '已接收'),
-  rejected: text('Rejected', '已拒绝'),
-  deferred: text('Deferred', '已推迟'),
-  unknown: text('Unknown', '未知'),
-}
+import { titlesOfChoices } from '@plinth/table'
+import { Outbound } from './entities.ts'
 
 const messages = adminList('getAdminSocialMessages', (row) => ({
   id: 'social.messages',
@@ -20,7 +15,7 @@ const messages = adminList('getAdminSocialMessages', (row) => ({
     row.status(
       'outcome',
       { accepted: 'good', rejected: 'bad', deferred: 'info', unknown: 'warn' },
-      { labels: outcomes },
+      { labels: titlesOfChoices(Outbound.columns.outcome.description) },
     ),
     row.text('accountCode', { mono: true }),
     row.text('messageType', { mono: true }),

@@ -1,32 +1,35 @@
-import { defineEntity, type InferEntity } from '@mikro-orm/core'
-import { column } from '@plinth/database'
-
-export const outboundOutcomes = ['accepted', 'rejected', 'deferred', 'unknown'] as const
+import { c, table } from '@plinth/table'
 
 /** The result of one message at WeChat. It contains no token and no complete open ID. */
-export const OutboundRow = defineEntity({
-  name: 'SocialOutbound',
-  tableName: 'social_outbound',
-  indexes: [
-    { properties: ['accountCode', 'id'] },
-    { properties: ['outcome', 'id'] },
-    { properties: ['accountCode', 'outcome', 'id'] },
-    { properties: ['createdAt', 'id'] },
-  ],
-  properties: {
-    id: column.primaryKey(),
-    accountCode: column.text(64),
-    messageType: column.text(32),
-    /** The last four characters of the open ID. */
-    toUser: column.text(16),
-    templateId: column.text(128).nullable(),
-    clientMessageId: column.text(200),
-    outcome: column.text(16).$type<(typeof outboundOutcomes)[number]>(),
+export const Outbound = table(
+  'social_outbound',
+  {
+    id: c.id(),
+    accountCode: c.text(64),
+    messageType: c.text(32),
+    toUser: c.text(16).describe('Last four characters of the open ID.'),
+    templateId: c.text(128).nullable(),
+    clientMessageId: c.text(200),
+    outcome: c.choice({
+      accepted: ['Accepted', '已接收'],
+      rejected: ['Rejected', '已拒绝'],
+      deferred: ['Deferred', '已推迟'],
+      unknown: ['Unknown', '未知'],
+    }),
     /** Id that WeChat assigned. Stored as text, because it may exceed 2^53. */
-    providerMessageId: column.text(64).nullable(),
-    providerCode: column.text(64).nullable(),
-    providerMessage: column.text(500).nullable(),
-    createdAt: column.timestamp(),
+    providerMessageId: c.text(64).nullable(),
+    providerCode: c.text(64).nullable(),
+    providerMessage: c.text(500).nullable(),
+    createdAt: c.createdAt(),
   },
-})
-export type OutboundRow = InferEntity<typeof OutboundRow>
+  {
+    title: { one: ['WeChat message', '微信消息'], many: ['WeChat messages', '微信消息'] },
+    owner: 'none',
+    indexes: [
+      ['accountCode', 'id'],
+      ['outcome', 'id'],
+      ['accountCode', 'outcome', 'id'],
+      ['createdAt', 'id'],
+    ],
+  },
+)

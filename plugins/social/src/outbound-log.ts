@@ -1,7 +1,7 @@
-import { type Database, findPage, type PageWindow } from '@plinth/database'
+import type { Database } from '@plinth/database'
 import { type Clock, type DeliveryOutcome, errorReason, fitTextToColumn, type Logger } from '@plinth/kernel'
 import type { SocialMessage } from './contract.ts'
-import { OutboundRow } from './entities.ts'
+import { Outbound } from './entities.ts'
 
 interface OutboundDependencies {
   readonly db: Database
@@ -9,11 +9,6 @@ interface OutboundDependencies {
   readonly log: Logger
   /** Masks secrets of the configuration. */
   readonly redact: (text: string, more?: Iterable<unknown>) => string
-}
-
-interface OutboundFilter {
-  readonly accountCode?: string | undefined
-  readonly outcome?: DeliveryOutcome['outcome'] | undefined
 }
 
 /** Stores one row per message, including messages that were rejected without being sent. */
@@ -30,7 +25,7 @@ export class OutboundLog {
     const failure = 'errorMessage' in outcome ? outcome.errorMessage : null
     const said = outcome.providerMessage ?? failure
     try {
-      await db.fork().insert(OutboundRow, {
+      await db.fork().insert(Outbound.entity, {
         id: db.newId(),
         accountCode: fitTextToColumn(message.accountCode, 64),
         messageType: fitTextToColumn(message.messageType, 32),
@@ -49,13 +44,5 @@ export class OutboundLog {
         'a message could not be stored in the outbound log',
       )
     }
-  }
-
-  list({ accountCode, outcome }: OutboundFilter, window: PageWindow) {
-    const where = {
-      ...(accountCode === undefined ? {} : { accountCode }),
-      ...(outcome === undefined ? {} : { outcome }),
-    }
-    return findPage(this.#parts.db.fork(), OutboundRow, where, window)
   }
 }

@@ -9,12 +9,12 @@ import { configCentre, PluginEncryption, PluginEncryptionKey } from '@plinth/sys
 import { pages } from './admin-pages.ts'
 import { keys, tokenKeyName } from './config.ts'
 import { social } from './contract.ts'
-import { OutboundRow } from './entities.ts'
+import { Outbound } from './entities.ts'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 import { createOutbound } from './migrations/0001-create-outbound.ts'
 import { OutboundLog } from './outbound-log.ts'
-import { outboundRoutes, viewMessages } from './routes.ts'
+import { outboundMessages } from './outbound-messages.ts'
 import { SocialService } from './social-service.ts'
 import { AccessTokens } from './wechat/access-tokens.ts'
 
@@ -38,9 +38,9 @@ export default definePlugin({
   contributes: backOffice({ pages }),
   config: keys,
   configGroups: { social: { en: 'WeChat', 'zh-CN': '微信' } },
-  entities: [OutboundRow],
+  entities: [Outbound.entity],
   migrations: [createOutbound],
-  permissions: [{ code: viewMessages, displayName: { en: 'View WeChat messages', 'zh-CN': '查看微信消息记录' } }],
+  permissions: outboundMessages.permissions,
   scheduledTasks: [purge],
   messages: { en, 'zh-CN': zhCN },
   setup({ plugin: { id: plugin }, services, config, log, redact, provide }) {
@@ -53,6 +53,6 @@ export default definePlugin({
     const tokens = new AccessTokens({ http: outgoingHttp, store, box, clock, log })
     const accounts = () => config.get('platform.social.accounts')
     provide(social, new SocialService({ accounts, tokens, http: outgoingHttp, endpoint, outbound, redact }))
-    http.addRoutes(outboundRoutes, { outbound })
+    http.addRoutes(outboundMessages.routes, { services })
   },
 })

@@ -301,8 +301,11 @@ export type TimeName<C> = Names<C, { kind: 'time' }>
 /** Returns a text as the kernel and pages expect it. */
 export const localizedOf = ([en, zh]: Text): Localized => ({ en, 'zh-CN': zh })
 
-/** Returns the title of a choice. */
-export const titleOfChoice = (choice: Choice): Localized => localizedOf('title' in choice ? choice.title : choice)
+const titleOfChoice = (choice: Choice): Localized => localizedOf('title' in choice ? choice.title : choice)
+
+/** Returns the titles of the choices of a column, for example for a page. */
+export const titlesOfChoices = ({ choices = {} }: ColumnDescription): Readonly<Record<string, Localized>> =>
+  Object.fromEntries(Object.entries(choices).map(([value, choice]) => [value, titleOfChoice(choice)]))
 
 /**
  * Returns the schema with the title of a column. It has priority over the title that the messages of the plugin have for

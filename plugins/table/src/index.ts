@@ -17,11 +17,12 @@ export {
   type Text,
   type TextName,
   type TimeName,
-  titleOfChoice,
+  titlesOfChoices,
   type ViewOf,
   withTitle,
 } from './columns.ts'
-export type { Member, MemberOf, Shape, TableShape, ViewContext } from './shape.ts'
+export { pageColumnOf, pickerOf } from './page-columns.ts'
+export type { CustomParts, CustomShape, Member, MemberOf, Shape, TableShape, ViewContext } from './shape.ts'
 export {
   type EntityOf,
   type Erasure,

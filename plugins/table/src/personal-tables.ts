@@ -42,11 +42,11 @@ function ownedRows(
   db: Database,
   { entity, hasEdits, title }: TableDescription,
   owner: RowOwner,
-  { erasure, unexported = [] }: Exclude<TableOptions<Columns>, { readonly owner: 'none' }>,
+  { erasure, personalTitle, unexported = [] }: Exclude<TableOptions<Columns>, { readonly owner: 'none' }>,
 ): PersonalTable {
   const { en, 'zh-CN': zh } = title.many
   const rows = {
-    title: bilingual(`${en} of the user`, `用户名下的${zh}`),
+    title: localizedOf(personalTitle ?? [`${en} of the user`, `用户名下的${zh}`]),
     owner,
     omit: [...unexported, ...(hasEdits ? ['updatedBy'] : [])],
   }

@@ -2,8 +2,16 @@ import type { SqlEntityManager } from '@mikro-orm/sql'
 import { selectionOf } from '@plinth/database'
 import { nullable, Type, version, viewOf } from '@plinth/http'
 import type { Localized } from '@plinth/kernel'
-import type { Static, TObject, TSchema } from 'typebox'
-import { type ChangeOf, type ColumnDescription, type CreateOf, type Names, type RowOf, withTitle } from './columns.ts'
+import type { Static, TObject, TProperties, TSchema } from 'typebox'
+import {
+  type ChangeOf,
+  type ColumnDescription,
+  type CreateOf,
+  type Names,
+  type RowOf,
+  type ViewOf,
+  withTitle,
+} from './columns.ts'
 import type { TableDescription } from './table.ts'
 
 /** Circumstances of a response. */
@@ -16,7 +24,7 @@ export interface ViewContext {
 
 /** A member of responses that is not a column. */
 export interface Member<in Row, S extends TSchema> {
-  readonly title: Localized
+  readonly title: Localized | undefined
   readonly schema: S
   readonly computed?: (row: Row, at: ViewContext) => unknown
   readonly loaded?: (
@@ -36,11 +44,36 @@ export interface Shape<Row extends object, View extends object, Create extends o
   readonly schemas: { readonly view: TObject; readonly create: TObject; readonly change: TObject }
   /** Members of responses by name, in their order, that are not columns. */
   readonly members: Readonly<Record<string, Member<never, TSchema>>>
+  /** Long texts that no response needs, so that lists do not read them. */
+  readonly unread: readonly string[]
   /** Returns the responses for rows. `loaded` members cost one call for all rows. */
   viewsOf(rows: readonly Row[], at: ViewContext & { readonly em: SqlEntityManager }): Promise<View[]>
   /** Returns the columns that a request contains. */
   rowOf(request: Create | Change): Partial<Row>
 }
+
+/**
+ * JSON that is written by hand. Members of responses and requests with the name of a column have its value.
+ *
+ * - `view`: schema of responses
+ * - `viewOf`: returns the response for a row. Needed if a member is not a column, or has another value.
+ * - `create`, `change`: schemas of requests; default: no members. `change` may contain `version`. `prepare` of the
+ *   operation returns the columns for members that are not columns, or have another value.
+ */
+export type CustomParts<C, View extends TProperties, Create extends TProperties, Change extends TProperties> = {
+  readonly view: TObject<View>
+  readonly create?: TObject<Create>
+  readonly change?: TObject<Change>
+} & (keyof View extends keyof ViewOf<C>
+  ? { readonly viewOf?: (row: RowOf<C>, at: ViewContext) => Static<TObject<View>> }
+  : { readonly viewOf: (row: RowOf<C>, at: ViewContext) => Static<TObject<View>> })
+export type CustomShape<
+  C,
+  View extends TProperties,
+  Create extends TProperties,
+  Change extends TProperties,
+> = OfTable<C> &
+  Shape<RowOf<C>, Static<TObject<View>>, Static<TObject<Create>>, Omit<Static<TObject<Change>>, 'version'>>
 
 interface OfTable<C> {
   readonly '~columns'?: C
@@ -83,10 +116,10 @@ export function shapeOf(table: TableDescription, { only, members = {} }: ShapePa
   const inputOf = ({ inputSchema, isNullable, title }: ColumnDescription) =>
     withTitle(isNullable ? nullable(inputSchema) : inputSchema, title)
   const writable = columns.filter(([name, one]) => one.write !== 'never' && isPart(name, one))
-  const times = new Set(writable.flatMap(([name, { kind }]) => (kind === 'time' ? [name] : [])))
   return {
     of: table,
     members: Object.fromEntries(added),
+    unread: added.length > 0 ? [] : longTextsBeside(table, stored),
     schemas: {
       view: Type.Object(
         Object.fromEntries(names.map((name) => [name, schemaOf(members[name]) ?? viewSchemas[name]])) as never,
@@ -112,16 +145,43 @@ export function shapeOf(table: TableDescription, { only, members = {} }: ShapePa
         return { ...(view.of(row as never) as Row), ...Object.fromEntries(own) }
       })
     },
-    rowOf: (request) =>
-      Object.fromEntries(
-        writable.flatMap(([name]) => {
-          const value = request[name]
-          if (value === undefined) return []
-          return [[name, times.has(name) && value !== null ? new Date(String(value)) : value]]
-        }),
-      ),
+    rowOf: (request) => columnsIn(request, Object.fromEntries(writable)),
   }
 }
+
+export function customShapeOf(
+  table: TableDescription,
+  { view, viewOf: of, create, change }: CustomParts<never, TProperties, TProperties, TProperties>,
+): Shape<Row, Row, Row, Row> {
+  const shown = Object.keys(view.properties).filter((name) => table.columns[name]?.description.isShown)
+  const byName = viewOf(selectionOf(table.entity).pick(...(shown as never[])), view.properties as never)
+  const requests = { create: create ?? Type.Object({}), change: change ?? Type.Object({}) }
+  const asked = { ...requests.create.properties, ...requests.change.properties }
+  const writable = Object.entries(table.columns).flatMap(([name, { description }]) =>
+    name in asked && description.write !== 'never' ? [[name, description] as const] : [],
+  )
+  return {
+    of: table,
+    members: {},
+    unread: of === undefined ? longTextsBeside(table, shown) : [],
+    schemas: { view, ...requests },
+    viewsOf: async (rows, at) => rows.map((row) => Object(of === undefined ? byName.of(row) : of(row as never, at))),
+    rowOf: (request) => columnsIn(request, Object.fromEntries(writable)),
+  }
+}
+
+const longTextsBeside = ({ columns }: TableDescription, shown: readonly string[]) =>
+  Object.keys(columns).filter((name) => columns[name]?.description.kind === 'longText' && !shown.includes(name))
+
+/** Returns the columns that a request contains. */
+const columnsIn = (request: Row, writable: Readonly<Record<string, ColumnDescription>>): Row =>
+  Object.fromEntries(
+    Object.entries(writable).flatMap(([name, { kind }]) => {
+      const value = request[name]
+      if (value === undefined) return []
+      return [[name, kind === 'time' && value !== null ? new Date(String(value)) : value]]
+    }),
+  )
 
 const schemaOf = (member: Member<never, TSchema> | undefined) => member && withTitle(member.schema, member.title)
 

@@ -2,7 +2,7 @@ import { defineEntity } from '@mikro-orm/core'
 import type { SqlEntityManager } from '@mikro-orm/sql'
 import { type Database, type Entity, type RowOwner, selectionOf } from '@plinth/database'
 import type { Localized, PersonalTable } from '@plinth/kernel'
-import type { Static, TSchema } from 'typebox'
+import type { Static, TProperties, TSchema } from 'typebox'
 import {
   type ChangeOf,
   type ColumnDescription,
@@ -16,7 +16,17 @@ import {
   type ViewOf,
 } from './columns.ts'
 import { personalTablesOf } from './personal-tables.ts'
-import { type Member, type MemberOf, type Shape, shapeOf, type TableShape, type ViewContext } from './shape.ts'
+import {
+  type CustomParts,
+  type CustomShape,
+  customShapeOf,
+  type Member,
+  type MemberOf,
+  type Shape,
+  shapeOf,
+  type TableShape,
+  type ViewContext,
+} from './shape.ts'
 
 const entityOf = <const N extends string, const P extends Record<string, object>>(tableName: N, properties: P) =>
   defineEntity({ name: tableName, tableName, properties })
@@ -50,6 +60,8 @@ type Ownership<C> =
   | {
       readonly owner: Owner<C>
       readonly erasure: Erasure<C>
+      /** Title of the rows in the personal data of a user. Default: "<many> of the user". */
+      readonly personalTitle?: Text
       /** Columns that the export of personal data omits, for example data of other users. */
       readonly unexported?: readonly (keyof C & string)[]
     }
@@ -97,15 +109,19 @@ export interface Table<N extends string, C>
   readonly name: N
   readonly columns: C
   readonly entity: EntityOf<N, C>
-  /** Returns a member that is calculated from the row. It gets no database, so it cannot cause one query per row. */
+  /**
+   * Returns a member that is calculated from the row. It gets no database, so it cannot cause one query per row.
+   *
+   * @param title `undefined`: the title that the messages of the plugin have for the name of the member
+   */
   computed<S extends TSchema>(
-    title: Text,
+    title: Text | undefined,
     schema: S,
     of: (row: RowOf<C>, at: ViewContext) => Static<S>,
   ): Member<RowOf<C>, S>
   /** Returns a member that is read for all rows of a page at once, by the ids of the rows. */
   loaded<S extends TSchema>(
-    title: Text,
+    title: Text | undefined,
     schema: S,
     of: (
       rows: readonly RowOf<C>[],
@@ -133,6 +149,12 @@ export interface Table<N extends string, C>
     Omit<Pick<ViewOf<C>, Only & keyof ViewOf<C>>, keyof M> & { readonly [K in keyof M & Only]: MemberOf<M[K]> },
     Only
   >
+  /** Returns JSON of the same table that is written by hand, for example nested or in other units. See `CustomParts`. */
+  customShape<
+    View extends TProperties,
+    Create extends TProperties = Record<never, never>,
+    Change extends TProperties = Record<never, never>,
+  >(parts: CustomParts<C, View, Create, Change>): CustomShape<C, View, Create, Change>
 }
 
 const pascalCase = (name: string) => name.replace(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase())
@@ -173,17 +195,22 @@ export function table<const N extends string, C extends Columns>(
     ),
     personalTables: (db) => personalTablesOf(db, description, options as TableOptions<Columns>),
   }
-  const member = (of: Pick<Member<object, TSchema>, 'computed' | 'loaded'>, title: Text, schema: TSchema) => ({
+  const member = (
+    of: Pick<Member<object, TSchema>, 'computed' | 'loaded'>,
+    title: Text | undefined,
+    schema: TSchema,
+  ) => ({
     schema,
-    title: localizedOf(title),
+    title: title && localizedOf(title),
     ...of,
   })
   const whole = {
     ...description,
     ...shapeOf(description, {}),
-    computed: (title: Text, schema: TSchema, computed: never) => member({ computed }, title, schema),
-    loaded: (title: Text, schema: TSchema, loaded: never) => member({ loaded }, title, schema),
+    computed: (title: Text | undefined, schema: TSchema, computed: never) => member({ computed }, title, schema),
+    loaded: (title: Text | undefined, schema: TSchema, loaded: never) => member({ loaded }, title, schema),
     shape: (parts: Parameters<typeof shapeOf>[1]) => shapeOf(description, parts),
+    customShape: (parts: Parameters<typeof customShapeOf>[1]) => customShapeOf(description, parts),
   }
   return whole as never
 }

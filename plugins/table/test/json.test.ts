@@ -183,3 +183,28 @@ t.test('a shape has its own order and members', async (t) => {
   t.throws(() => Thing.shape({ only: ['nope' as 'id'] }), /acme_thing has no member nope/)
   t.throws(() => Thing.shape({ only: ['hash' as 'id'] }), /acme_thing has no member hash/)
 })
+
+t.test('a shape by hand has the values of columns by name', async (t) => {
+  const shape = Thing.customShape({
+    view: Type.Object({ at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]), name: Type.String() }),
+    create: Type.Object({ name: Type.String(), at: Type.String(), isOpen: Type.Boolean() }),
+    change: Type.Object({ size: Type.Integer(), more: Type.String() }),
+  })
+  t.same(await shape.viewsOf([{ ...row, tags: [] }], at), [{ at: '1970-01-01T00:00:01.000Z', name: 'a' }])
+  const request = { name: 'b', at: '1970-01-01T00:00:02Z', isOpen: true, size: 1, more: 'x', hash: 'x', version: 2 }
+  t.same(shape.rowOf(request), { name: 'b', at: new Date(2000), size: 1 }, 'not what only code sets')
+  t.same(shape.unread, ['words'], 'a list does not read a long text that no response contains')
+  t.same(Thing.shape({ only: ['id'] }).unread, ['words'])
+  t.same(Thing.unread, [])
+})
+
+t.test('a shape by hand may convert the row', async (t) => {
+  const shape = Thing.customShape({
+    view: Type.Object({ place: Type.Object({ id: Type.Integer() }), age: Type.Integer() }),
+    viewOf: ({ placeId, createdAt }, { now }) => ({ place: { id: placeId }, age: +now - +createdAt }),
+  })
+  t.same(await shape.viewsOf([{ ...row, tags: [] }], at), [{ place: { id: 7 }, age: 5000 }])
+  t.same([shape.unread, shape.rowOf({})], [[], {}])
+  const members = { age: Thing.computed(['Age', '时长'], Type.Integer(), () => 1) }
+  t.same(Thing.shape({ only: ['id', 'age'], members }).unread, [], 'a member may need each column')
+})

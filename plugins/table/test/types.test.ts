@@ -44,6 +44,12 @@ export async function mistakes(db: Database): Promise<void> {
   c.integer().default('1')
   // @ts-expect-error a shape with an unknown column
   Thing.shape({ only: ['nope'] })
+  // @ts-expect-error a member of a response that is not a column
+  Thing.customShape({ view: Type.Object({ nope: Type.String() }) })
+  // @ts-expect-error a hidden column
+  Thing.customShape({ view: Type.Object({ hint: Type.String() }) })
+  // @ts-expect-error a value of another type
+  Thing.customShape({ view: Type.Object({ name: Type.String() }), viewOf: ({ count }) => ({ name: count }) })
   // @ts-expect-error a computed member of another type
   Thing.computed(['x', 'x'], Type.Integer(), (row) => row.name)
   // @ts-expect-error a column that only code sets

@@ -1,4 +1,4 @@
-import { type AuditTexts, defineBusinessErrors, type PermissionDeclaration, bilingual as text } from '@plinth/kernel'
+import { type AuditTexts, defineBusinessErrors, bilingual as text } from '@plinth/kernel'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
@@ -23,13 +23,6 @@ export const permissionCodes = {
   update: 'template:template:update',
   delete: 'template:template:delete',
 } as const
-
-export const permissions: readonly PermissionDeclaration[] = [
-  { code: permissionCodes.view, displayName: { en: 'View message templates', 'zh-CN': '查看消息模板' } },
-  { code: permissionCodes.create, displayName: { en: 'Create message templates', 'zh-CN': '创建消息模板' } },
-  { code: permissionCodes.update, displayName: { en: 'Change message templates', 'zh-CN': '修改消息模板' } },
-  { code: permissionCodes.delete, displayName: { en: 'Delete message templates', 'zh-CN': '删除消息模板' } },
-]
 
 /** Names of the audited actions, for people. */
 export const audited: Readonly<Record<string, AuditTexts>> = {

@@ -1,47 +1,50 @@
-import { defineEntity, type InferEntity } from '@mikro-orm/core'
-import { column, type Database, erasedName, personalTable } from '@plinth/database'
+import type { InferEntity } from '@mikro-orm/core'
+import { type Database, erasedName, personalTable } from '@plinth/database'
+import { Type, text } from '@plinth/http'
 import { bilingual, type PersonalTable } from '@plinth/kernel'
-import type { HtmlFormat } from './compile/source.ts'
+import { c, table } from '@plinth/table'
+import { sourceLimits } from './compile/source.ts'
 
 /** A template for one channel and language, which operators edit. */
-export const TemplateRow = defineEntity({
-  name: 'MessageTemplate',
-  tableName: 'message_template',
-  uniques: [{ properties: ['code', 'channel', 'locale'] }],
-  indexes: [
-    { properties: ['code', 'id'] },
-    { properties: ['channel', 'id'] },
-    { properties: ['locale', 'id'] },
-    { properties: ['enabled', 'id'] },
-  ],
-  properties: {
-    id: column.primaryKey(),
-    code: column.text(128),
+export const Template = table(
+  'message_template',
+  {
+    id: c.id(),
+    code: c.text(128).fixed(),
     /** Channel code, or `all`. */
-    channel: column.text(64),
+    channel: c.text(64).fixed(),
     /** Canonical BCP 47 tag. */
-    locale: column.text(35),
-    subject: column.text(500),
-    content: column.longText(),
-    html: column.longText().nullable(),
-    htmlFormat: column.text(8).$type<HtmlFormat>().nullable(),
+    locale: c.text(35).fixed(),
+    subject: c.text(sourceLimits.subject),
+    content: c.longText(sourceLimits.content),
+    html: c.longText(sourceLimits.html).nullable(),
+    htmlFormat: c.choice({ html: ['HTML', 'HTML'], mjml: ['MJML', 'MJML'] }, 8).nullable(),
     /** JSON of a `CompiledTemplate`. */
-    compiled: column.longText(),
+    compiled: c.longText(sourceLimits.compiledHtml).internal(),
     /** Variables of the template, stored so that lists can show them without reading the compiled form. */
-    variables: column.json<string[]>(),
-    enabled: column.boolean(),
-    version: column.integer(),
-    createdAt: column.timestamp(),
-    updatedAt: column.timestamp(),
+    variables: c.json(Type.Array(text)).readOnly(),
+    enabled: c.flag(),
+    ...c.edits(),
     /** User name of the operator at the time of the last change. */
-    updatedBy: column.text(128),
+    updatedBy: c.text(128).readOnly(),
   },
-})
-export type TemplateRow = InferEntity<typeof TemplateRow>
+  {
+    title: { one: ['Message template', '消息模板'], many: ['Message templates', '消息模板'] },
+    owner: 'none',
+    uniques: [{ columns: ['code', 'channel', 'locale'], reason: 'taken' }],
+    indexes: [
+      ['code', 'id'],
+      ['channel', 'id'],
+      ['locale', 'id'],
+      ['enabled', 'id'],
+    ],
+  },
+)
+export type TemplateRow = InferEntity<typeof Template.entity>
 
 /** Tables with personal data. The content of a template is not about the user, so it is not exported. */
 export const templateTables = (db: Database): readonly PersonalTable[] => [
-  personalTable(db, TemplateRow, {
+  personalTable(db, Template.entity, {
     title: bilingual('Templates that the user changed last', '用户最后修改的模板'),
     owner: { username: 'updated_by' },
     omit: ['subject', 'content', 'html', 'compiled', 'variables'],

@@ -7,11 +7,12 @@ import { pages } from './admin-pages.ts'
 import { Compiler } from './compile/compiler.ts'
 import { keys } from './config.ts'
 import { templates } from './contract.ts'
-import { audited, businessError, messages, permissions } from './declarations.ts'
-import { TemplateRow, templateTables } from './entities.ts'
+import { audited, businessError, messages } from './declarations.ts'
+import { Template, templateTables } from './entities.ts'
 import { createMessageTemplate } from './migrations/0001-create-message-template.ts'
-import { templateRoutes } from './routes.ts'
-import { TemplateAdmin, templateLabels } from './template-admin.ts'
+import { templateLabels } from './template-labels.ts'
+import { templateList, templateOperations } from './template-operations.ts'
+import { previewRoutes } from './template-preview.ts'
 import { TemplateService } from './template-service.ts'
 
 export default definePlugin({
@@ -28,18 +29,20 @@ export default definePlugin({
   ],
   config: keys,
   configGroups: { template: { en: 'Message templates', 'zh-CN': '消息模板' } },
-  permissions,
+  permissions: templateOperations.permissions,
   migrations: [createMessageTemplate],
-  entities: [TemplateRow],
+  entities: [Template.entity],
   messages,
   setup({ services, config, provide, onStop }) {
-    const { kernel, database: db, http, i18n } = services
+    const { database: db, http, i18n } = services
     const { clock } = db
     const defaultLocale = () => i18n?.negotiate(undefined) ?? 'en'
     const cacheSize = config.get('platform.template.cache-size')
     provide(templates, new TemplateService({ db, defaultLocale, cacheSize }))
     const compiler = new Compiler(clock, () => config.get('platform.template.compile-deadline'))
     onStop(() => compiler.stop())
-    http?.addRoutes(templateRoutes, { db, compiler, admin: new TemplateAdmin({ db, clock, compiler, kernel }) })
+    const operations = [...templateList.routes, ...templateOperations.routes]
+    http?.addRoutes(operations, { services, parts: { compiler } })
+    http?.addRoutes(previewRoutes, { compiler })
   },
 })

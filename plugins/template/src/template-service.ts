@@ -4,7 +4,7 @@ import type { CompiledTemplate } from './compile/program.ts'
 import { optionalVariablesOf } from './compile/variables.ts'
 import type { RenderedTemplate, TemplateInfo, TemplateQuery, Templates } from './contract.ts'
 import { businessError } from './declarations.ts'
-import { TemplateRow } from './entities.ts'
+import { Template } from './entities.ts'
 import { RenderLimitError, renderTemplate } from './render/render-program.ts'
 import { copyPlainVariables, templateValueAt } from './render/values.ts'
 
@@ -137,7 +137,7 @@ export class TemplateService implements Templates {
 
   /** Reads a template; undefined if it was deleted in the meantime. */
   async #read(id: number): Promise<Loaded | undefined> {
-    const row = await this.#parts.db.fork().findOne(TemplateRow, { id }, { exclude: ['content', 'html'] })
+    const row = await this.#parts.db.fork().findOne(Template.entity, { id }, { exclude: ['content', 'html'] })
     if (row === null) return undefined
     const { code, channel, locale, version, variables } = row
     const compiled: CompiledTemplate = JSON.parse(row.compiled)

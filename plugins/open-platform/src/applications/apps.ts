@@ -1,6 +1,6 @@
 import { omitUndefined } from '@plinth/kernel'
 import { permission, pluginWith } from '@plinth/resource'
-import { permissionCodes } from '../declarations.ts'
+import { businessError, permissionCodes } from '../declarations.ts'
 import { appJson } from './app-views.ts'
 import type { Applications } from './applications.ts'
 
@@ -25,6 +25,7 @@ export const apps = pluginWith<{ readonly applications: Pick<Applications, 'asse
   area: 'open-platform',
   path: `${root}/apps`,
   notFound: 'app-unknown',
+  errors: businessError,
   list: {
     access: view,
     summary: 'List applications',
