@@ -1,4 +1,5 @@
 /** The JSON of a table: schemas of responses and requests, and the conversion of rows. */
+import { id, instant, nullable } from '@plinth/http'
 import { c, table } from '@plinth/table'
 import { Ajv } from 'ajv'
 import formats from 'ajv-formats'
@@ -182,4 +183,26 @@ t.test('a shape has its own order and members', async (t) => {
   t.same(Object.keys(Thing.shape({ members: { age } }).schemas.view.properties).at(-1), 'age')
   t.throws(() => Thing.shape({ only: ['nope' as 'id'] }), /acme_thing has no member nope/)
   t.throws(() => Thing.shape({ only: ['hash' as 'id'] }), /acme_thing has no member hash/)
+})
+
+t.test('a column has another schema in responses, and a member has the title of the messages', async (t) => {
+  const Run = table(
+    'acme_run',
+    { id: c.id(), endedAt: c.bigint({ min: 0 }).view(instant).nullable() },
+    { title, owner: 'none' },
+  )
+  const shape = Run.shape({
+    members: { isOver: Run.computed(undefined, Type.Boolean(), ({ endedAt }) => endedAt !== null) },
+  })
+  t.same(shape.schemas.create.properties['endedAt'], nullable(Type.Integer({ minimum: 0 })))
+  t.same(shape.schemas.view.properties, { id, endedAt: nullable(instant), isOver: Type.Boolean() })
+  const at = { now: new Date(0), locale: 'en', em: {} as never }
+  const rows = [
+    { id: 1, endedAt: 86_400_000 },
+    { id: 2, endedAt: null },
+  ]
+  t.same(await shape.viewsOf(rows, at), [
+    { id: 1, endedAt: '1970-01-02T00:00:00.000Z', isOver: true },
+    { id: 2, endedAt: null, isOver: false },
+  ])
 })
