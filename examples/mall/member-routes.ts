@@ -5,7 +5,7 @@ import { idempotent } from '@plinth/idempotency'
 import { readOnlyResource } from '@plinth/resource'
 import type { Mall } from './contract.ts'
 import { creditReasons } from './credit.ts'
-import { goodsView, orderJson, refundJson, reviewView, viewOfGoods, viewOfReview, viewOfRow } from './views.ts'
+import { goodsView, orderJson, refundJson, reviewView, viewOfReview, viewOfRow } from './views.ts'
 
 const root = '/api/v1/mall'
 const orderNo = line(64, { minLength: 1 })
@@ -42,12 +42,12 @@ export const memberRoutes = [
     summary: 'List goods on sale, newest first',
     access: 'user',
     request: { query: listQuery },
-    response: listPage(goodsView),
+    response: listPage(goodsView.schema),
     reasons: [],
     handler: ({ query }, { catalogue }) =>
       listResponse(query, newestFirst, async (window) => {
         const found = await catalogue.list(window)
-        return { ...found, items: found.items.map(viewOfGoods) }
+        return { ...found, items: found.items.map(goodsView.of) }
       }),
   }),
   route({

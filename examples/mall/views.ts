@@ -2,14 +2,11 @@ import type { SqlEntityManager } from '@mikro-orm/sql'
 import { type Database, selectionOf } from '@plinth/database'
 import { count, id, Type, viewOf } from '@plinth/http'
 import type { Static } from 'typebox'
-import { amount, deliveries, type Goods, Order, OrderLine, Refund, type Review } from './entities.ts'
+import { amount, deliveries, Goods, Order, OrderLine, Refund, type Review } from './entities.ts'
 
 const delivery = Type.Enum(deliveries)
 
-export const goodsView = Type.Object({
-  id,
-  sku: Type.String(),
-  name: Type.String(),
+export const goodsView = viewOf(selectionOf(Goods).pick('id', 'sku', 'name', 'price', 'stock', 'delivery'), {
   price: amount,
   stock: count,
   delivery,
@@ -78,15 +75,6 @@ export async function viewOfRow<Row, View extends object>(
 }
 
 export const reviewView = Type.Object({ reviewId: id, lineId: id, rating: count, body: Type.String() })
-
-export const viewOfGoods = ({ id, sku, name, price, stock, delivery }: Goods): Static<typeof goodsView> => ({
-  id,
-  sku,
-  name,
-  price,
-  stock,
-  delivery,
-})
 
 export const viewOfReview = ({ id: reviewId, lineId, rating, body }: Review): Static<typeof reviewView> => ({
   reviewId,
