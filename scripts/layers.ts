@@ -41,12 +41,12 @@ export const layers: readonly Layer[] = [
       'system-config',
       'idempotency',
       'iam',
-      'approval',
       // Tasks belong to users and are removed with them, so this package depends on `iam`.
       'async-task',
       'resource',
       // Operators with a permission edit templates, so this package depends on `iam`.
       'template',
+      'approval',
       'open-platform',
     ],
   },

@@ -1,5 +1,7 @@
 import { adminAttention, adminList } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
+import { titlesOfChoices } from '@plinth/table'
+import { Order, Refund } from './entities.ts'
 
 const customer = { labels: 'iam.user', page: 'iam.user' }
 
@@ -15,15 +17,7 @@ const orders = adminList('getAdminMallOrders', (row) => ({
     row.status(
       'status',
       { unpaid: 'info', paid: 'warn', shipped: 'good', refunded: 'quiet', cancelled: 'quiet' },
-      {
-        labels: {
-          unpaid: text('Unpaid', '待付款'),
-          paid: text('Awaiting shipment', '待发货'),
-          shipped: text('Shipped', '已发货'),
-          refunded: text('Refunded', '已退款'),
-          cancelled: text('Cancelled', '已取消'),
-        },
-      },
+      { labels: titlesOfChoices(Order.columns.status.description) },
     ),
     row.amount('cashAmount', { currency: 'currency', total: true }),
     row.amount('refundedAmount', { currency: 'currency', hidden: true }),
@@ -57,13 +51,7 @@ const refunds = adminList('getAdminMallRefunds', (row) => ({
     row.status(
       'status',
       { pending: 'warn', refunded: 'good', rejected: 'quiet' },
-      {
-        labels: {
-          pending: text('Awaiting decision', '待处理'),
-          refunded: text('Refunded', '已退款'),
-          rejected: text('Rejected', '已拒绝'),
-        },
-      },
+      { labels: titlesOfChoices(Refund.columns.status.description) },
     ),
     row.time('createdAt'),
     row.time('decidedAt', { hidden: true }),

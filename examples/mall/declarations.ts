@@ -1,4 +1,6 @@
 import { defineBusinessErrors, type PermissionDeclaration } from '@plinth/kernel'
+import { permission } from '@plinth/resource'
+import { localizedOf } from '@plinth/table'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
@@ -28,15 +30,16 @@ export const businessError = defineBusinessErrors('mall', en.mall, {
 
 /** Permission codes of the mall. */
 export const permissionCodes = {
-  orderView: 'mall:order:view',
   orderShip: 'mall:order:ship',
-  refundView: 'mall:refund:view',
   refundDecide: 'mall:refund:decide',
 } as const
 
+export const viewOrders = permission('mall:order:view', 'View orders of the mall', '查看商城订单')
+export const viewRefunds = permission('mall:refund:view', 'View refunds of the mall', '查看商城退款')
+
 export const permissions: readonly PermissionDeclaration[] = [
-  { code: permissionCodes.orderView, displayName: { en: 'View orders of the mall', 'zh-CN': '查看商城订单' } },
+  { code: viewOrders.code, displayName: localizedOf(viewOrders.title) },
   { code: permissionCodes.orderShip, displayName: { en: 'Ship orders of the mall', 'zh-CN': '商城订单发货' } },
-  { code: permissionCodes.refundView, displayName: { en: 'View refunds of the mall', 'zh-CN': '查看商城退款' } },
+  { code: viewRefunds.code, displayName: localizedOf(viewRefunds.title) },
   { code: permissionCodes.refundDecide, displayName: { en: 'Decide refunds of the mall', 'zh-CN': '审核商城退款' } },
 ]

@@ -1,10 +1,16 @@
 import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column } from '@plinth/database'
+import { Type } from '@plinth/http'
+import { c, type RowOf, table } from '@plinth/table'
 
 /** Kinds of delivery. `virtual` goods are delivered with the payment. A `parcel` must be shipped. */
 export const deliveries = ['virtual', 'parcel'] as const
-export const orderStatuses = ['unpaid', 'paid', 'shipped', 'refunded', 'cancelled'] as const
-export const refundStatuses = ['pending', 'refunded', 'rejected'] as const
+
+export const amount = Type.Integer({ minimum: 0, description: 'Minor units of the currency.' })
+export const kept = [
+  'Records of sales must be kept. The user id no longer identifies a person.',
+  '销售记录依法须保留。用户编号不再指向任何人。',
+] as const
 
 /** Goods for sale. Prices are minor units of the mall's currency. */
 export const Goods = defineEntity({
@@ -55,42 +61,53 @@ export const CouponUse = defineEntity({
 })
 
 /** `goodsAmount` = `couponAmount` + `creditAmount` + `cashAmount`. */
-export const Order = defineEntity({
-  name: 'MallOrder',
-  tableName: 'mall_order',
-  uniques: [{ properties: ['orderNo'] }],
-  indexes: [
-    { properties: ['userId', 'id'] },
-    { properties: ['userId', 'status', 'id'] },
-    { properties: ['status', 'id'] },
-    { properties: ['status', 'createdAt'] },
-  ],
-  properties: {
-    id: column.primaryKey(),
-    orderNo: column.text(64),
-    userId: column.id(),
-    status: column.text(16).$type<(typeof orderStatuses)[number]>(),
-    currency: column.text(8),
-    goodsAmount: column.bigint(),
-    couponAmount: column.bigint(),
+export const Order = table(
+  'mall_order',
+  {
+    id: c.id(),
+    orderNo: c.text(64, { min: 1 }),
+    userId: c.reference('iam.user'),
+    status: c.choice({
+      unpaid: ['Unpaid', '待付款'],
+      paid: ['Awaiting shipment', '待发货'],
+      shipped: ['Shipped', '已发货'],
+      refunded: ['Refunded', '已退款'],
+      cancelled: ['Cancelled', '已取消'],
+    }),
+    currency: c.text(8),
+    goodsAmount: c.bigint().view(amount),
+    couponAmount: c.bigint().view(amount),
     /** Part of the price that is paid from a ledger account. One unit is worth one minor unit. */
-    creditAmount: column.bigint().default(0),
-    creditAsset: column.text(64).nullable(),
+    creditAmount: c.bigint().databaseDefault(0).view(amount),
+    creditAsset: c.text(64).nullable(),
     /** Ledger hold of this part, until the order is paid or cancelled. */
-    creditHoldId: column.id().nullable(),
+    creditHoldId: c.reference('money.hold').nullable(),
     /** Part paid in money. */
-    cashAmount: column.bigint(),
+    cashAmount: c.bigint().view(amount),
     /** Cash amount that was refunded. */
-    refundedAmount: column.bigint(),
+    refundedAmount: c.bigint().view(amount),
     /** Cash amount in pending refund requests. */
-    refundOpen: column.bigint(),
-    paymentProvider: column.text(32).nullable(),
-    paymentNo: column.text(64).nullable(),
-    createdAt: column.timestamp(),
-    paidAt: column.timestamp().nullable(),
+    refundOpen: c.bigint(),
+    paymentProvider: c.text(32).nullable(),
+    paymentNo: c.text(64).nullable(),
+    createdAt: c.createdAt(),
+    paidAt: c.time().nullable(),
   },
-})
-export type Order = InferEntity<typeof Order>
+  {
+    title: { one: ['Order', '订单'], many: ['Orders', '订单'] },
+    owner: 'userId',
+    erasure: { kept },
+    personalTitle: ['Orders', '订单'],
+    uniques: [{ columns: ['orderNo'] }],
+    indexes: [
+      ['userId', 'id'],
+      ['userId', 'status', 'id'],
+      ['status', 'id'],
+      ['status', 'createdAt'],
+    ],
+  },
+)
+export type Order = RowOf<typeof Order.columns>
 
 /** Goods of an order, as they were at the time of the order. */
 export const OrderLine = defineEntity({
@@ -119,27 +136,40 @@ export const FirstOrder = defineEntity({
   properties: { id: column.primaryKey(), userId: column.id(), orderNo: column.text(64) },
 })
 
-export const Refund = defineEntity({
-  name: 'MallRefund',
-  tableName: 'mall_refund',
-  uniques: [{ properties: ['refundNo'] }],
-  indexes: [{ properties: ['orderId', 'id'] }, { properties: ['status', 'id'] }],
-  properties: {
-    id: column.primaryKey(),
-    refundNo: column.text(64),
-    orderId: column.id(),
-    orderNo: column.text(64),
-    userId: column.id(),
-    amount: column.bigint(),
-    reason: column.text(200),
-    status: column.text(16).$type<(typeof refundStatuses)[number]>(),
-    createdAt: column.timestamp(),
-    decidedAt: column.timestamp().nullable(),
+export const Refund = table(
+  'mall_refund',
+  {
+    id: c.id(),
+    refundNo: c.text(64),
+    orderId: c.reference(Order),
+    orderNo: c.text(64),
+    userId: c.reference('iam.user'),
+    amount: c.bigint().view(amount),
+    reason: c.text(200),
+    status: c.choice({
+      pending: ['Awaiting decision', '待处理'],
+      refunded: ['Refunded', '已退款'],
+      rejected: ['Rejected', '已拒绝'],
+    }),
+    createdAt: c.createdAt(),
+    decidedAt: c.time().nullable(),
     /** Name of the operator at the time of the decision. */
-    decidedBy: column.text(128).nullable(),
+    decidedBy: c.text(128).nullable(),
   },
-})
-export type Refund = InferEntity<typeof Refund>
+  {
+    title: { one: ['Refund', '退款'], many: ['Refunds', '退款'] },
+    owner: 'userId',
+    erasure: { kept },
+    personalTitle: ['Refunds', '退款'],
+    unexported: ['decidedBy'],
+    uniques: [{ columns: ['refundNo'] }],
+    indexes: [
+      ['orderId', 'id'],
+      ['status', 'id'],
+    ],
+  },
+)
+export type Refund = RowOf<typeof Refund.columns>
 
 /** A review by a customer of goods that the customer has bought. There is one review per order line. */
 export const Review = defineEntity({
@@ -162,4 +192,4 @@ export const Review = defineEntity({
 })
 export type Review = InferEntity<typeof Review>
 
-export const entities = [Goods, Coupon, CouponUse, Order, OrderLine, FirstOrder, Refund, Review]
+export const entities = [Goods, Coupon, CouponUse, Order.entity, OrderLine, FirstOrder, Refund.entity, Review]

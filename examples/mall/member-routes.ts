@@ -1,20 +1,11 @@
+import type { Database } from '@plinth/database'
 import { id, line, listPage, listQuery, listResponse, newestFirst, reason, routesWith, Type } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
-import { omitUndefined } from '@plinth/kernel'
+import { readOnlyResource } from '@plinth/resource'
 import type { Mall } from './contract.ts'
 import { creditReasons } from './credit.ts'
-import { orderStatuses } from './entities.ts'
-import {
-  goodsView,
-  orderView,
-  refundView,
-  reviewView,
-  viewOfGoods,
-  viewOfOrder,
-  viewOfRefund,
-  viewOfReview,
-} from './views.ts'
+import { goodsView, orderJson, refundJson, reviewView, viewOfReview, viewOfRow } from './views.ts'
 
 const root = '/api/v1/mall'
 const orderNo = line(64, { minLength: 1 })
@@ -34,7 +25,14 @@ const basket = Type.Object({
   ),
 })
 
-const { route } = routesWith<Mall>()
+/** Orders of the caller. */
+export const ownOrders = readOnlyResource(orderJson, {
+  area: 'mall',
+  path: `${root}/orders`,
+  list: { access: 'user', summary: 'List your orders, newest first', filters: ['status'] },
+})
+
+const { route } = routesWith<Mall & { readonly db: Database }>()
 
 /** Routes for customers. Each customer sees only their own orders. */
 export const memberRoutes = [
@@ -44,12 +42,12 @@ export const memberRoutes = [
     summary: 'List goods on sale, newest first',
     access: 'user',
     request: { query: listQuery },
-    response: listPage(goodsView),
+    response: listPage(goodsView.schema),
     reasons: [],
     handler: ({ query }, { catalogue }) =>
       listResponse(query, newestFirst, async (window) => {
         const found = await catalogue.list(window)
-        return { ...found, items: found.items.map(viewOfGoods) }
+        return { ...found, items: found.items.map(goodsView.of) }
       }),
   }),
   route({
@@ -59,7 +57,7 @@ export const memberRoutes = [
     access: 'user',
     annotations: [idempotent],
     request: { body: basket },
-    response: orderView,
+    response: orderJson.schemas.view,
     reasons: [
       ...creditReasons,
       'mall.coupon-unusable',
@@ -71,26 +69,9 @@ export const memberRoutes = [
       'mall.order-not-unpaid',
       'mall.stock-short',
     ],
-    async handler(request, { orders }) {
-      const { userId } = requirePrincipal(request)
-      return viewOfOrder(await orders.get(await orders.create(userId, request.body)))
-    },
-  }),
-  route({
-    method: 'GET',
-    path: `${root}/orders`,
-    summary: 'List your orders, newest first',
-    access: 'user',
-    request: { query: Type.Object({ ...listQuery.properties, status: Type.Optional(Type.Enum(orderStatuses)) }) },
-    response: listPage(orderView),
-    reasons: [],
-    handler(request, { orders }) {
-      const { userId } = requirePrincipal(request)
-      const { status } = request.query
-      return listResponse(request.query, newestFirst, async (window) => {
-        const found = await orders.list(omitUndefined({ userId, status }), window)
-        return { ...found, items: found.items.map(viewOfOrder) }
-      })
+    async handler(request, { orders, db }) {
+      const orderNo = await orders.create(requirePrincipal(request).userId, request.body)
+      return viewOfRow(orderJson, await orders.find(orderNo), request, db)
     },
   }),
   route({
@@ -99,10 +80,12 @@ export const memberRoutes = [
     summary: 'Get one of your orders',
     access: 'user',
     request: { params },
-    response: orderView,
+    response: orderJson.schemas.view,
     reasons: ['mall.order-unknown'],
-    handler: async (request, { orders }) =>
-      viewOfOrder(await orders.get(request.params.orderNo, requirePrincipal(request).userId)),
+    async handler(request, { orders, db }) {
+      const order = await orders.find(request.params.orderNo, requirePrincipal(request).userId)
+      return viewOfRow(orderJson, order, request, db)
+    },
   }),
   route({
     method: 'POST',
@@ -115,12 +98,12 @@ export const memberRoutes = [
         provider: Type.Enum(['test'], { description: '`test`: no money flows; only where the product lets it.' }),
       }),
     },
-    response: orderView,
+    response: orderJson.schemas.view,
     reasons: [...creditReasons, 'mall.order-not-unpaid', 'mall.order-unknown', 'mall.test-payments-off'],
-    async handler(request, { orders }) {
+    async handler(request, { orders, db }) {
       const { orderNo } = request.params
       await orders.payForTest(requirePrincipal(request).userId, orderNo)
-      return viewOfOrder(await orders.get(orderNo))
+      return viewOfRow(orderJson, await orders.find(orderNo), request, db)
     },
   }),
   route({
@@ -129,12 +112,12 @@ export const memberRoutes = [
     summary: 'Cancel one of your unpaid orders',
     access: 'user',
     request: { params },
-    response: orderView,
+    response: orderJson.schemas.view,
     reasons: [...creditReasons, 'mall.order-not-unpaid', 'mall.order-unknown', 'payment.order-not-pending'],
-    async handler(request, { orders }) {
+    async handler(request, { orders, db }) {
       const { orderNo } = request.params
       await orders.cancel(requirePrincipal(request).userId, orderNo)
-      return viewOfOrder(await orders.get(orderNo))
+      return viewOfRow(orderJson, await orders.find(orderNo), request, db)
     },
   }),
   route({
@@ -154,7 +137,7 @@ export const memberRoutes = [
         reason: reason('Why the money is wanted back.'),
       }),
     },
-    response: refundView,
+    response: refundJson.schemas.view,
     reasons: [
       'mall.order-not-paid',
       'mall.order-unknown',
@@ -162,11 +145,9 @@ export const memberRoutes = [
       'mall.refund-exceeds-paid',
       'mall.refund-of-nothing',
     ],
-    async handler(request, { orders, refunds }) {
-      const { userId } = requirePrincipal(request)
-      const refund = await refunds.request(userId, request.params.orderNo, request.body)
-      const { order } = await orders.get(refund.orderNo, userId)
-      return viewOfRefund(refund, order.currency)
+    async handler(request, { refunds, db }) {
+      const refund = await refunds.request(requirePrincipal(request).userId, request.params.orderNo, request.body)
+      return viewOfRow(refundJson, refund, request, db)
     },
   }),
   route({

@@ -1,4 +1,4 @@
-import { type Database, findPage, insertMissingRows, type PageWindow } from '@plinth/database'
+import { type Database, insertMissingRows, selectionOf } from '@plinth/database'
 import {
   type EventRef,
   type Events,
@@ -95,7 +95,7 @@ export class Orders {
         createdAt: now,
         paidAt: null,
       }
-      await em.insert(Order, order)
+      await em.insert(Order.entity, order)
       const lines = goods.map(({ id: goodsId, sku, name, delivery, price, quantity }) => ({
         id: db.newId(),
         orderId: id,
@@ -173,7 +173,7 @@ export class Orders {
       const old = await db
         .fork()
         .find(
-          Order,
+          Order.entity,
           { status: 'unpaid', createdAt: { $lt: before } },
           { orderBy: { createdAt: 'asc' }, limit: readTogether },
         )
@@ -192,34 +192,22 @@ export class Orders {
   }
 
   /**
-   * Returns an order with its lines.
+   * Returns an order.
    * @param userId owner of the order; any owner if omitted
    * @throws BusinessError "404" `mall.order-unknown`
    */
-  async get(orderNo: string, userId?: number): Promise<OrderWithLines> {
-    const em = this.#parts.db.fork()
-    const order = await em.findOne(Order, { orderNo, ...(userId === undefined ? {} : { userId }) })
+  async find(orderNo: string, userId?: number): Promise<Order> {
+    const where = { orderNo, ...(userId === undefined ? {} : { userId }) }
+    const order = await this.#parts.db.fork().findOne(Order.entity, where)
     if (order === null) throw businessError('order-unknown')
-    return { order, lines: await em.find(OrderLine, { orderId: order.id }, { orderBy: { id: 'asc' } }) }
+    return selectionOf(Order.entity).of(order)
   }
 
-  /** Returns the currencies of orders by order id. */
-  async currenciesOf(ids: readonly number[]): Promise<ReadonlyMap<number, string>> {
-    const orders = await this.#parts.db.fork().find(Order, { id: { $in: [...new Set(ids)] } })
-    return new Map(orders.map(({ id, currency }) => [id, currency]))
-  }
-
-  /**
-   * Lists orders.
-   * @param where conditions of the entity manager
-   */
-  async list(where: object, window: PageWindow) {
-    const em = this.#parts.db.fork()
-    const found = await findPage(em, Order, where, window)
-    const ids = found.items.map(({ id }) => id)
-    const lines = await em.find(OrderLine, { orderId: { $in: ids } }, { orderBy: { orderId: 'asc', id: 'asc' } })
-    const linesOf = Map.groupBy(lines, ({ orderId }) => orderId)
-    return { ...found, items: found.items.map((order) => ({ order, lines: linesOf.get(order.id) ?? [] })) }
+  /** As `find`, with the lines of the order. */
+  async get(orderNo: string, userId?: number): Promise<OrderWithLines> {
+    const order = await this.find(orderNo, userId)
+    const orderBy = { id: 'asc' } as const
+    return { order, lines: await this.#parts.db.fork().find(OrderLine, { orderId: order.id }, { orderBy }) }
   }
 
   async #paid(orderNo: string, { provider, paymentNo }: Payment): Promise<void> {

@@ -1,11 +1,9 @@
 import { type Database, personalTable } from '@plinth/database'
 import { bilingual, type PersonalTable } from '@plinth/kernel'
-import { CouponUse, FirstOrder, Order, OrderLine, Refund, Review } from './entities.ts'
+import { localizedOf } from '@plinth/table'
+import { CouponUse, FirstOrder, kept, Order, OrderLine, Refund, Review } from './entities.ts'
 
-const reason = bilingual(
-  'Records of sales must be kept. The user id no longer identifies a person.',
-  '销售记录依法须保留。用户编号不再指向任何人。',
-)
+const reason = localizedOf(kept)
 
 /**
  * Personal data in the tables of the mall. When a user is erased, reviews and coupons are removed, and records of sales
@@ -25,14 +23,8 @@ export const mallTables = (db: Database): readonly PersonalTable[] => [
     erasure: 'kept',
     reason,
   }),
-  personalTable(db, Refund, {
-    title: bilingual('Refunds', '退款'),
-    owner: 'user_id',
-    omit: ['decidedBy'],
-    erasure: 'kept',
-    reason,
-  }),
-  personalTable(db, Refund, {
+  ...Refund.personalTables(db),
+  personalTable(db, Refund.entity, {
     title: bilingual('Refunds that the user decided', '用户处理的退款'),
     owner: { username: 'decided_by' },
     omit: ['userId', 'orderId', 'orderNo', 'refundNo', 'reason'],
@@ -40,5 +32,5 @@ export const mallTables = (db: Database): readonly PersonalTable[] => [
     set: { decidedBy: null },
     reason,
   }),
-  personalTable(db, Order, { title: bilingual('Orders', '订单'), owner: 'user_id', erasure: 'kept', reason }),
+  ...Order.personalTables(db),
 ]

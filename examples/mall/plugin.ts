@@ -14,7 +14,7 @@ import { ledger, ledgerKinds } from '@plinth/money'
 import { paymentSuccess, payments } from '@plinth/money/payments'
 import { site } from '@plinth/site'
 import { needsAttention, pages } from './admin-pages.ts'
-import { adminRoutes } from './admin-routes.ts'
+import { adminLists, adminRoutes } from './admin-routes.ts'
 import { Catalogue } from './catalogue.ts'
 import { keys } from './config.ts'
 import { type Mall, mall } from './contract.ts'
@@ -23,7 +23,7 @@ import { businessError, messages, permissions } from './declarations.ts'
 import { demoCleanup, seedDemo } from './demo.ts'
 import { entities } from './entities.ts'
 import { memberPage, pageRoutes } from './member-page.ts'
-import { memberRoutes } from './member-routes.ts'
+import { memberRoutes, ownOrders } from './member-routes.ts'
 import { createMall, payWithCredit } from './migrations.ts'
 import { Orders, paymentScene } from './orders.ts'
 import { mallTables } from './personal-data.ts'
@@ -105,8 +105,10 @@ export default definePlugin({
       paid: (order) => orders.paid(order),
       refundsItself: true,
     })
-    http.addRoutes(memberRoutes, own)
+    http.addRoutes(ownOrders.routes, { services })
+    http.addRoutes(memberRoutes, { ...own, db })
     http.addRoutes(pageRoutes, { page: memberPage(site) })
+    http.addRoutes(adminLists, { services })
     http.addRoutes(adminRoutes, { ...own, db, identity, kernel })
   },
 })

@@ -1,4 +1,4 @@
-import { type Database, findPage, type PageWindow } from '@plinth/database'
+import { type Database, selectionOf } from '@plinth/database'
 import {
   afterSalesPendingReview,
   afterSalesStatusChanged,
@@ -51,11 +51,11 @@ export class Refunds {
            and refunded_amount + refund_open + ? <= cash_amount${amount > 0 ? '' : ' and cash_amount = 0 and credit_amount > 0'}`,
         [amount, orderNo, userId, amount],
       )
-      const { order } = await orders.get(orderNo, userId)
+      const order = await orders.find(orderNo, userId)
       if (reserved === 0) throw rejectedRequest(order, amount)
       // A request without money reserves nothing. Two concurrent requests cannot both reach this point, because each
       // first updates the row of the order.
-      if (amount === 0 && (await em.count(Refund, { orderId: order.id, status: 'pending' })) > 0) {
+      if (amount === 0 && (await em.count(Refund.entity, { orderId: order.id, status: 'pending' })) > 0) {
         throw businessError('refund-asked')
       }
       const id = db.newId()
@@ -73,7 +73,7 @@ export class Refunds {
         decidedAt: null,
         decidedBy: null,
       }
-      await em.insert(Refund, refund)
+      await em.insert(Refund.entity, refund)
       await this.#tellStatus(refund)
       await this.#publish(afterSalesPendingReview, { afterSalesNo: refundNo, orderNo }, orderNo)
       return refund
@@ -110,7 +110,7 @@ export class Refunds {
       )
       await this.#tellStatus(refund)
       if (!approve) return refund
-      const { order } = await orders.get(orderNo)
+      const order = await orders.find(orderNo)
       if (paidBack > 0) {
         const fact = { refundNo, orderNo, userId, refundAmount: paidBack, orderCashAmount: order.cashAmount }
         await this.#publish(orderRefunded, fact, orderNo)
@@ -125,17 +125,9 @@ export class Refunds {
 
   /** @throws BusinessError "404" `mall.refund-unknown` */
   async get(refundNo: string): Promise<Refund> {
-    const refund = await this.#parts.db.fork().findOne(Refund, { refundNo })
+    const refund = await this.#parts.db.fork().findOne(Refund.entity, { refundNo })
     if (refund === null) throw businessError('refund-unknown')
-    return refund
-  }
-
-  /**
-   * Lists refunds.
-   * @param where conditions of the entity manager
-   */
-  list(where: object, window: PageWindow) {
-    return findPage(this.#parts.db.fork(), Refund, where, window)
+    return selectionOf(Refund.entity).of(refund)
   }
 
   async #tellStatus({ refundNo: afterSalesNo, orderNo, userId, status }: Refund): Promise<void> {

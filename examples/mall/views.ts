@@ -1,117 +1,80 @@
-import { count, id, instant, nullable, Type } from '@plinth/http'
+import type { SqlEntityManager } from '@mikro-orm/sql'
+import { type Database, selectionOf } from '@plinth/database'
+import { count, id, Type, viewOf } from '@plinth/http'
 import type { Static } from 'typebox'
-import { deliveries, type Goods, orderStatuses, type Refund, type Review, refundStatuses } from './entities.ts'
-import type { OrderWithLines } from './orders.ts'
+import { amount, deliveries, Goods, Order, OrderLine, Refund, type Review } from './entities.ts'
 
-const amount = Type.Integer({ minimum: 0, description: 'Minor units of the currency.' })
 const delivery = Type.Enum(deliveries)
 
-export const goodsView = Type.Object({
-  id,
-  sku: Type.String(),
-  name: Type.String(),
+export const goodsView = viewOf(selectionOf(Goods).pick('id', 'sku', 'name', 'price', 'stock', 'delivery'), {
   price: amount,
   stock: count,
   delivery,
 })
 
-export const orderView = Type.Object({
-  orderNo: Type.String(),
-  userId: id,
-  status: Type.Enum(orderStatuses),
-  currency: Type.String(),
-  goodsAmount: amount,
-  couponAmount: amount,
-  creditAmount: amount,
-  cashAmount: amount,
-  refundedAmount: amount,
-  createdAt: instant,
-  paidAt: nullable(instant),
-  lines: Type.Array(
-    Type.Object({
-      id,
-      goodsId: id,
-      sku: Type.String(),
-      name: Type.String(),
-      delivery,
-      price: amount,
-      quantity: count,
-      amount,
+const lineView = viewOf(selectionOf(OrderLine).omit('orderId'), { delivery, price: amount, quantity: count, amount })
+
+/** An order with its lines. */
+export const orderJson = Order.shape({
+  members: {
+    lines: Order.loaded(undefined, Type.Array(lineView.schema), async (orders, { em }) => {
+      const orderId = { $in: orders.map(({ id }) => id) }
+      const lines = await em.find(OrderLine, { orderId }, { orderBy: { orderId: 'asc', id: 'asc' } })
+      const linesOf = Map.groupBy(lines, (line) => line.orderId)
+      return new Map(orders.map(({ id }) => [id, (linesOf.get(id) ?? []).map(lineView.of)]))
     }),
-  ),
+  },
+  only: [
+    'orderNo',
+    'userId',
+    'status',
+    'currency',
+    'goodsAmount',
+    'couponAmount',
+    'creditAmount',
+    'cashAmount',
+    'refundedAmount',
+    'createdAt',
+    'paidAt',
+    'lines',
+  ],
 })
 
-export const refundView = Type.Object({
-  refundNo: Type.String(),
-  orderNo: Type.String(),
-  userId: id,
-  amount,
-  currency: Type.String({ description: 'Of the order.' }),
-  reason: Type.String(),
-  status: Type.Enum(refundStatuses),
-  createdAt: instant,
-  decidedAt: nullable(instant),
-  decidedBy: nullable(Type.String()),
+/** A refund with the currency of its order. */
+export const refundJson = Refund.shape({
+  members: {
+    currency: Refund.loaded(undefined, Type.String({ description: 'Of the order.' }), async (refunds, { em }) => {
+      const orders = await em.find(Order.entity, { id: { $in: refunds.map(({ orderId }) => orderId) } })
+      const currencies = new Map(orders.map(({ id, currency }) => [id, currency]))
+      return new Map(refunds.map(({ id, orderId }) => [id, currencies.get(orderId) ?? '']))
+    }),
+  },
+  only: [
+    'refundNo',
+    'orderNo',
+    'userId',
+    'amount',
+    'currency',
+    'reason',
+    'status',
+    'createdAt',
+    'decidedAt',
+    'decidedBy',
+  ],
 })
+
+/** Returns one row in the form of the API. */
+export async function viewOfRow<Row, View extends object>(
+  shape: { viewsOf(rows: readonly Row[], at: { now: Date; locale: string; em: SqlEntityManager }): Promise<View[]> },
+  row: Row,
+  { locale }: { readonly locale: string },
+  db: Database,
+): Promise<Partial<View>> {
+  const [view] = await shape.viewsOf([row], { now: new Date(db.clock.now()), locale, em: db.fork() })
+  return { ...view }
+}
 
 export const reviewView = Type.Object({ reviewId: id, lineId: id, rating: count, body: Type.String() })
-
-export const viewOfGoods = ({ id, sku, name, price, stock, delivery }: Goods): Static<typeof goodsView> => ({
-  id,
-  sku,
-  name,
-  price,
-  stock,
-  delivery,
-})
-
-export function viewOfOrder({ order, lines }: OrderWithLines): Static<typeof orderView> {
-  const { orderNo, userId, status, currency, goodsAmount, couponAmount, creditAmount, cashAmount, refundedAmount } =
-    order
-  return {
-    orderNo,
-    userId,
-    status,
-    currency,
-    goodsAmount,
-    couponAmount,
-    creditAmount,
-    cashAmount,
-    refundedAmount,
-    createdAt: order.createdAt.toISOString(),
-    paidAt: order.paidAt?.toISOString() ?? null,
-    lines: lines.map(({ id, goodsId, sku, name, delivery, price, quantity, amount }) => ({
-      id,
-      goodsId,
-      sku,
-      name,
-      delivery,
-      price,
-      quantity,
-      amount,
-    })),
-  }
-}
-
-/**
- * Returns a refund in the form of the API.
- * @param currency currency of the order
- */
-export function viewOfRefund(refund: Refund, currency: string): Static<typeof refundView> {
-  const { refundNo, orderNo, userId, amount, reason, status } = refund
-  return {
-    refundNo,
-    orderNo,
-    userId,
-    amount,
-    currency,
-    reason,
-    status,
-    createdAt: refund.createdAt.toISOString(),
-    decidedAt: refund.decidedAt?.toISOString() ?? null,
-    decidedBy: refund.decidedBy ?? null,
-  }
-}
 
 export const viewOfReview = ({ id: reviewId, lineId, rating, body }: Review): Static<typeof reviewView> => ({
   reviewId,

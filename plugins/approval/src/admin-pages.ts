@@ -1,12 +1,14 @@
 import { adminList, createStaticLabelSource, type LabelSource } from '@plinth/admin'
 import { localize, bilingual as text } from '@plinth/kernel'
+import { titlesOfChoices } from '@plinth/table'
 import type { ApprovalWorkflow } from './contract.ts'
-import { permissionCodes } from './declarations.ts'
+import { viewApprovals } from './declarations.ts'
+import { Approval } from './entities.ts'
 
 export const workflowLabels = (workflows: ReadonlyMap<string, ApprovalWorkflow>): LabelSource =>
   createStaticLabelSource(
     (locale) => [...workflows].map(([id, { displayName }]) => ({ id, name: localize(displayName, locale) })),
-    permissionCodes.instanceView,
+    viewApprovals.code,
   )
 
 const records = adminList('getAdminApprovals', (row) => ({
@@ -24,7 +26,7 @@ const records = adminList('getAdminApprovals', (row) => ({
     row.status(
       'result',
       { approved: 'good', refused: 'bad' },
-      { labels: { approved: text('Taken', '已执行'), refused: text('Refused', '被拒绝') } },
+      { labels: titlesOfChoices(Approval.columns.result.description) },
     ),
     row.reference('workflow', { labels: 'approval.workflow' }),
     row.text('actionName', { title: text('Step', '步骤') }),

@@ -1,4 +1,6 @@
 import { defineBusinessErrors, type PermissionDeclaration } from '@plinth/kernel'
+import { permission } from '@plinth/resource'
+import { localizedOf } from '@plinth/table'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
@@ -11,8 +13,8 @@ export const businessError = defineBusinessErrors('approval', en.approval, {
   'permission-missing': '403',
 })
 
-export const permissionCodes = { instanceView: 'approval:instance:view' } as const
+export const viewApprovals = permission('approval:instance:view', 'View approvals', '查看审批记录')
 
 export const permissions: readonly PermissionDeclaration[] = [
-  { code: permissionCodes.instanceView, displayName: { en: 'View approvals', 'zh-CN': '查看审批记录' } },
+  { code: viewApprovals.code, displayName: localizedOf(viewApprovals.title) },
 ]

@@ -2,7 +2,7 @@ import type { Database } from '@plinth/database'
 import { type BusinessError, type Clock, fitTextToColumn, ownProperty } from '@plinth/kernel'
 import type { ApprovalInstance, ApprovalRequest, Approvals, ApprovalWorkflow } from './contract.ts'
 import { businessError } from './declarations.ts'
-import { ApprovalRow } from './entities.ts'
+import { Approval } from './entities.ts'
 
 interface GuardDependencies {
   readonly db: Database
@@ -30,7 +30,7 @@ export class ApprovalGuard implements Approvals {
     const { workflow, action, source, permissions, actor, traceId } = request
     const id = db.newId()
     const em = db.fork()
-    await em.insert(ApprovalRow, {
+    await em.insert(Approval.entity, {
       id,
       workflow: fitTextToColumn(workflow, 64),
       action: fitTextToColumn(action, 64),

@@ -1,14 +1,14 @@
 import { backOffice, labelSources } from '@plinth/admin'
 import { createPurgeTask, rowsBefore } from '@plinth/coordination'
-import { type Database, database, personalTable, type WithDatabase } from '@plinth/database'
+import { database, type WithDatabase } from '@plinth/database'
 import { http } from '@plinth/http'
-import { bilingual, definePlugin, kernel, optional, personalData } from '@plinth/kernel'
+import { definePlugin, kernel, optional, personalData } from '@plinth/kernel'
 import { pages, workflowLabels } from './admin-pages.ts'
-import { approvalRoutes } from './approval-routes.ts'
+import { approvalRecords } from './approval-routes.ts'
 import { keys } from './config.ts'
 import { approvals, approvalWorkflow } from './contract.ts'
 import { businessError, messages, permissions } from './declarations.ts'
-import { ApprovalRow, entities } from './entities.ts'
+import { Approval } from './entities.ts'
 import { ApprovalGuard } from './guard.ts'
 import { createApproval } from './migrations/0001-create-approval.ts'
 import { indexSourceType } from './migrations/0002-index-source-type.ts'
@@ -22,17 +22,6 @@ const purge = createPurgeTask<{ requires: typeof requires; config: typeof keys }
   ],
 })
 
-const approvalTable = (db: Database) =>
-  personalTable(db, ApprovalRow, {
-    title: bilingual('Approvals and rejections', '审批记录'),
-    owner: 'actor_user_id',
-    erasure: 'kept',
-    reason: bilingual(
-      'Evidence of who decided, until the retention time of approvals. The user id no longer identifies a person.',
-      '审批决定的证据，保留至审批记录保留时间结束。用户编号不再指向任何人。',
-    ),
-  })
-
 /** Approval workflows: which step is allowed in which state and with which permission. Every check is recorded. */
 export default definePlugin({
   id: 'approval',
@@ -43,7 +32,7 @@ export default definePlugin({
   provides: [approvals],
   extensionPoints: [approvalWorkflow],
   contributes: [
-    personalData.of(({ database }: WithDatabase) => ({ approval: [approvalTable(database)] })),
+    personalData.of(({ database }: WithDatabase) => ({ approval: Approval.personalTables(database) })),
     ...backOffice({ pages }),
     optional(labelSources),
   ],
@@ -51,13 +40,14 @@ export default definePlugin({
   configGroups: { approval: { en: 'Approvals', 'zh-CN': '审批' } },
   permissions,
   migrations: [createApproval, indexSourceType],
-  entities,
+  entities: [Approval.entity],
   messages,
   scheduledTasks: [purge],
-  setup({ services: { database: db, http }, provide, contribute, contributions }) {
+  setup({ services, provide, contribute, contributions }) {
+    const { database: db, http } = services
     const workflows = contributions(approvalWorkflow)
     provide(approvals, new ApprovalGuard({ db, clock: db.clock, workflows }))
     contribute(labelSources, 'approval.workflow', workflowLabels(workflows))
-    http.addRoutes(approvalRoutes, { db, workflows })
+    http.addRoutes(approvalRecords(workflows).routes, { services })
   },
 })

@@ -1,6 +1,8 @@
 import { adminChart, adminDetail, adminForm, adminList, adminPreview } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
+import { titlesOfChoices } from '@plinth/table'
 import { defaultAsset } from './contract.ts'
+import { ExpireBatch } from './entities.ts'
 import { ruleTypesWith } from './rules/rule-types.ts'
 
 const user = { labels: 'iam.user', page: 'iam.user' }
@@ -54,11 +56,7 @@ const sourceStates = {
   expired: text('Expired', '已过期'),
   reversed: text('Taken back', '已收回'),
 }
-const batchStates = {
-  running: text('Running', '进行中'),
-  completed: text('Completed', '已完成'),
-  failed: text('Failed', '失败'),
-}
+const batchStates = titlesOfChoices(ExpireBatch.columns.status.description)
 const sourceTones = { active: 'good', exhausted: 'quiet', expired: 'warn', reversed: 'bad' } as const
 const batchTones = { running: 'info', completed: 'good', failed: 'bad' } as const
 

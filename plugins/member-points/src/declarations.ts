@@ -9,6 +9,8 @@ import {
   bilingual as text,
   writeAuditEntry,
 } from '@plinth/kernel'
+import { permission } from '@plinth/resource'
+import { localizedOf } from '@plinth/table'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
@@ -52,9 +54,11 @@ export const permissionCodes = {
   expireRun: 'member-points:expire:run',
 } as const
 
+export const viewLedger = permission(permissionCodes.ledgerView, 'View points ledger', '查看积分流水')
+
 export const permissions: readonly PermissionDeclaration[] = [
   { code: permissionCodes.accountView, displayName: { en: 'View points accounts', 'zh-CN': '查看积分账户' } },
-  { code: permissionCodes.ledgerView, displayName: { en: 'View points ledger', 'zh-CN': '查看积分流水' } },
+  { code: viewLedger.code, displayName: localizedOf(viewLedger.title) },
   { code: permissionCodes.ruleView, displayName: { en: 'View points rules', 'zh-CN': '查看积分规则' } },
   {
     code: permissionCodes.ruleSave,

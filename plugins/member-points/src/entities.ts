@@ -1,6 +1,8 @@
 import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column } from '@plinth/database'
+import { instant, Type } from '@plinth/http'
 import type { LocalizedText } from '@plinth/kernel'
+import { c, type RowOf, table } from '@plinth/table'
 import type { RuleSettings, RuleType } from './rules/rule-types.ts'
 
 /**
@@ -11,7 +13,6 @@ export const noExpiryTime = Number.MAX_SAFE_INTEGER
 
 /** `active` while points remain or are on hold. Afterwards, the status tells how the last point was used. */
 type SourceStatus = 'active' | 'exhausted' | 'expired' | 'reversed'
-type BatchStatus = 'running' | 'completed' | 'failed'
 
 /** One version of a rule. Saving ends the current version and adds a row. */
 export const RuleRow = defineEntity({
@@ -193,35 +194,46 @@ export const CheckInRow = defineEntity({
 export type CheckInRow = InferEntity<typeof CheckInRow>
 
 /** One scan for expired sources. The unique `openAsset` is set until it finishes, so each asset has one open scan. */
-export const ExpireBatchRow = defineEntity({
-  name: 'PointsExpireBatch',
-  tableName: 'points_expire_batch',
-  uniques: [{ properties: ['openAsset'] }],
-  indexes: [{ properties: ['asset', 'id'] }],
-  properties: {
-    id: column.primaryKey(),
-    asset: column.text(64),
-    openAsset: column.text(64).nullable(),
+export const ExpireBatch = table(
+  'points_expire_batch',
+  {
+    id: c.id(),
+    asset: c.text(64),
+    openAsset: c.text(64).nullable().internal(),
+    status: c
+      .choice({
+        running: { title: ['Running', '进行中'], tone: 'info' },
+        completed: { title: ['Completed', '已完成'], tone: 'good' },
+        failed: { title: ['Failed', '失败'], tone: 'bad' },
+      })
+      .describe('`running`: more sources remain than one request scans. The scheduled task continues the run.'),
     /** Covers sources that expire at or before this time, in milliseconds since the epoch. */
-    asOf: column.bigint(),
-    status: column.text(16).$type<BatchStatus>(),
-    cursorExpiresAt: column.bigint(),
-    cursorId: column.bigint(),
-    scanned: column.bigint(),
-    /** Number of sources that expired. */
-    expired: column.bigint(),
-    /** Number of points that expired. */
-    points: column.bigint(),
-    /** Sources whose debit the ledger rejected. */
-    refused: column.bigint(),
-    holder: column.text(128).nullable(),
+    asOf: c.bigint().view(instant),
+    cursorExpiresAt: c.bigint().internal(),
+    cursorId: c.bigint().internal(),
+    scanned: c.bigint().view(Type.Integer({ minimum: 0, description: 'Number of checked sources.' })),
+    expired: c.bigint().view(Type.Integer({ minimum: 0, description: 'Number of expired sources.' })),
+    points: c.bigint().view(Type.Integer({ minimum: 0, description: 'Number of expired points.' })),
+    refused: c.bigint().view(
+      Type.Integer({
+        minimum: 0,
+        description: 'Number of sources that the ledger rejected, for example because the account is closed.',
+      }),
+    ),
+    holder: c.text(128).nullable().internal(),
     /** End of the lease by the clock of the database, milliseconds since the epoch. */
-    leaseUntil: column.bigint(),
-    startedAt: column.timestamp(),
-    finishedAt: column.timestamp().nullable(),
+    leaseUntil: c.bigint().internal(),
+    startedAt: c.createdAt(),
+    finishedAt: c.time().nullable(),
   },
-})
-export type ExpireBatchRow = InferEntity<typeof ExpireBatchRow>
+  {
+    title: { one: ['Expiry run', '积分过期批次'], many: ['Expiry runs', '积分过期批次'] },
+    owner: 'none',
+    uniques: [{ columns: ['openAsset'] }],
+    indexes: [['asset', 'id']],
+  },
+)
+export type ExpireBatchRow = RowOf<typeof ExpireBatch.columns>
 
 /** Totals of one asset for one day. A day without changes has no row. */
 export const DayRow = defineEntity({
@@ -263,7 +275,7 @@ export const entities = [
   OrderRewardRow,
   ReversalRow,
   CheckInRow,
-  ExpireBatchRow,
+  ExpireBatch.entity,
   DayRow,
   DayPositionRow,
 ]

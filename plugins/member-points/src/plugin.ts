@@ -5,7 +5,7 @@ import { userDeleted } from '@plinth/iam'
 import { auditTexts, definePlugin, isBusinessError, optional, personalData } from '@plinth/kernel'
 import { ledgerAssets, ledgerKinds } from '@plinth/money'
 import { adjustmentRoutes } from './admin/adjustment-routes.ts'
-import { adminRoutes } from './admin/admin-routes.ts'
+import { adminRoutes, expireBatches } from './admin/admin-routes.ts'
 import { pages, pointsCharts } from './admin-pages.ts'
 import { keys } from './config.ts'
 import { defaultAsset, memberPoints } from './contract.ts'
@@ -86,6 +86,7 @@ export default definePlugin({
     http.addRoutes(figureRoutes, { db, figures: new PointsFigures(parts) })
     http.addRoutes(ruleRoutes, parts)
     http.addRoutes(adminRoutes, parts)
+    http.addRoutes(expireBatches.routes, { services })
     http.addRoutes(adjustmentRoutes, parts)
 
     const once = { transaction: true }

@@ -68,6 +68,8 @@ export interface Column<F extends Facts> {
    * @param inResponses description in responses, if it differs
    */
   describe(english: string, inResponses?: string): Column<F>
+  /** Schema of the value in responses, if it differs. `instant` shows milliseconds since the epoch as a time. */
+  view<S extends TSchema>(schema: S): Column<With<F, { view: Static<S> }>>
   nullable(): Column<
     With<
       F,
@@ -82,6 +84,8 @@ export interface Column<F extends Facts> {
   >
   /** Value of a new row if the request does not contain the column. It is not a default of the database. */
   default(value: F['row']): Column<With<F, { needed: false }>>
+  /** Default of the database, which a column needs that was added to a table with rows. */
+  databaseDefault(value: F['row']): Column<F>
   /** The value is set when the row is created and never changes. */
   fixed(): Column<With<F, { write: 'create' }>>
   /** Callers read the value, but only code sets it. */
@@ -151,8 +155,10 @@ function columnOf<F extends Facts>(property: object, declared: Declared): Column
         inputSchema: withDescription(description.inputSchema, english),
         viewSchema: withDescription(description.viewSchema, inResponses),
       }),
+    view: (viewSchema) => changed({ viewSchema }),
     nullable: () => columnOf((property as { nullable(): object }).nullable(), { ...description, isNullable: true }),
     default: (defaultValue) => changed({ defaultValue }),
+    databaseDefault: (value) => columnOf((property as { default(value: unknown): object }).default(value), description),
     fixed: () => changed({ write: 'create' }),
     readOnly: () => changed({ write: 'never' }),
     internal: () => changed({ write: 'never', isShown: false }),

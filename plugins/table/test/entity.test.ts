@@ -19,7 +19,7 @@ const Thing = table(
     description: c.longText(500).nullable(),
     scopes: c.json(Type.Array(Type.String())),
     limit: c.integer({ min: 0 }).nullable(),
-    bytes: c.bigint(),
+    bytes: c.bigint().databaseDefault(5).view(Type.Integer()),
     price: c.amount({ in: 'currency' }),
     currency: c.text(8),
     status: c.choice({ active: ['Active', '启用'], off: ['Off', '停用'] }).default('active'),
@@ -48,7 +48,7 @@ const byHand = defineEntity({
     description: column.longText().nullable(),
     scopes: column.json<string[]>(),
     limit: column.integer().nullable(),
-    bytes: column.bigint(),
+    bytes: column.bigint().default(5),
     price: column.bigint(),
     currency: column.text(8),
     status: column.text(16),
@@ -69,7 +69,7 @@ const createThing = defineChangeSet({
       .addColumn('description', type.longText)
       .addColumn('scopes', type.json, (c) => c.notNull())
       .addColumn('limit', type.integer)
-      .addColumn('bytes', type.bigint, (c) => c.notNull())
+      .addColumn('bytes', type.bigint, (c) => c.notNull().defaultTo(5))
       .addColumn('price', type.bigint, (c) => c.notNull())
       .addColumn('currency', type.text(8), (c) => c.notNull())
       .addColumn('status', type.text(16), (c) => c.notNull())

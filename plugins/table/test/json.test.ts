@@ -1,4 +1,5 @@
 /** The JSON of a table: schemas of responses and requests, and the conversion of rows. */
+import { id, instant, nullable } from '@plinth/http'
 import { c, table } from '@plinth/table'
 import { Ajv } from 'ajv'
 import formats from 'ajv-formats'
@@ -207,4 +208,26 @@ t.test('a shape by hand may convert the row', async (t) => {
   t.same([shape.unread, shape.rowOf({})], [[], {}])
   const members = { age: Thing.computed(['Age', '时长'], Type.Integer(), () => 1) }
   t.same(Thing.shape({ only: ['id', 'age'], members }).unread, [], 'a member may need each column')
+})
+
+t.test('a column has another schema in responses, and a member has the title of the messages', async (t) => {
+  const Run = table(
+    'acme_run',
+    { id: c.id(), endedAt: c.bigint({ min: 0 }).view(instant).nullable() },
+    { title, owner: 'none' },
+  )
+  const shape = Run.shape({
+    members: { isOver: Run.computed(undefined, Type.Boolean(), ({ endedAt }) => endedAt !== null) },
+  })
+  t.same(shape.schemas.create.properties['endedAt'], nullable(Type.Integer({ minimum: 0 })))
+  t.same(shape.schemas.view.properties, { id, endedAt: nullable(instant), isOver: Type.Boolean() })
+  const at = { now: new Date(0), locale: 'en', em: {} as never }
+  const rows = [
+    { id: 1, endedAt: 86_400_000 },
+    { id: 2, endedAt: null },
+  ]
+  t.same(await shape.viewsOf(rows, at), [
+    { id: 1, endedAt: '1970-01-02T00:00:00.000Z', isOver: true },
+    { id: 2, endedAt: null, isOver: false },
+  ])
 })

@@ -25,7 +25,7 @@ const Entry = table(
 const Note = table(
   'acme_note',
   { id: c.id(), ownerId: c.user().nullable(), body: c.text(20), hidden: c.text(20), ...c.edits() },
-  { title, owner: 'ownerId', erasure: 'removed', unexported: ['hidden'] },
+  { title, owner: 'ownerId', erasure: 'removed', unexported: ['hidden'], personalTitle: ['Own things', '自己的物品'] },
 )
 const Shared = table('acme_shared', { id: c.id(), body: c.text(20), ...c.edits() }, { title, owner: 'none' })
 
@@ -130,6 +130,7 @@ onDatabase(t, 'rows of a user are exported and erased', async (t: Test, db) => {
   await t.test('removed, and the name of the last editor', async (t) => {
     const [edited, owned] = [only(Note.personalTables(service), 0), only(Note.personalTables(service), 1)]
     t.match(edited.title, { en: 'Things that the user changed last', 'zh-CN': '用户最后修改的物品' })
+    t.match(owned.title, { en: 'Own things', 'zh-CN': '自己的物品' })
     const [row] = await exported(owned)
     t.match(row, { id: 1, body: 'own' })
     t.notOk(Object.hasOwn(Object(row), 'hidden'), 'a column that is not exported')

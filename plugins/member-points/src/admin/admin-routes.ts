@@ -1,23 +1,11 @@
 import { findPage } from '@plinth/database'
-import {
-  id,
-  instant,
-  listPage,
-  listQuery,
-  listResponse,
-  mapListRows,
-  newestFirst,
-  nullable,
-  rangeQuery,
-  routesWith,
-  Type,
-} from '@plinth/http'
+import { listPage, listQuery, listResponse, mapListRows, newestFirst, rangeQuery, routesWith, Type } from '@plinth/http'
 import { type Identity, type Principal, requirePrincipal } from '@plinth/iam'
 import { localize } from '@plinth/kernel'
-import type { Static } from 'typebox'
+import { readOnlyResource } from '@plinth/resource'
 import { defaultAsset } from '../contract.ts'
-import { businessError, createAccessAudit, permissionCodes } from '../declarations.ts'
-import { ExpireBatchRow, SourceRow } from '../entities.ts'
+import { businessError, createAccessAudit, permissionCodes, viewLedger } from '../declarations.ts'
+import { ExpireBatch, SourceRow } from '../entities.ts'
 import { accountRefOf, userIdOfAccount } from '../members/account.ts'
 import {
   accountView,
@@ -53,24 +41,6 @@ const accountFilter = {
   asset: Type.Optional(pointsAsset),
 }
 
-const batchView = Type.Object({
-  id,
-  asset: Type.String(),
-  status: Type.Enum(['running', 'completed', 'failed'], {
-    description: '`running`: more sources remain than one request scans. The scheduled task continues the run.',
-  }),
-  asOf: instant,
-  scanned: Type.Integer({ minimum: 0, description: 'Number of checked sources.' }),
-  expired: Type.Integer({ minimum: 0, description: 'Number of expired sources.' }),
-  points: Type.Integer({ minimum: 0, description: 'Number of expired points.' }),
-  refused: Type.Integer({
-    minimum: 0,
-    description: 'Number of sources that the ledger rejected, for example because the account is closed.',
-  }),
-  startedAt: instant,
-  finishedAt: nullable(instant),
-})
-
 const byExpiry = [
   { property: 'expiresAt', direction: 'asc' },
   { property: 'id', direction: 'asc' },
@@ -78,9 +48,22 @@ const byExpiry = [
 
 const created = rangeQuery('createdAt', 'id')
 const expires = rangeQuery('expiresAt')
-const started = rangeQuery('startedAt', 'id')
 
 const { route } = routesWith<AdminRouteDependencies>()
+
+/** Runs that remove expired points. */
+export const expireBatches = readOnlyResource(ExpireBatch, {
+  area: 'member-points',
+  path: `${root}/expire-batches`,
+  list: {
+    access: viewLedger,
+    scope: 'all',
+    summary: 'List expiry runs, newest first',
+    range: 'startedAt',
+    query: { asset: Type.Optional(pointsAsset) },
+    where: ({ asset = defaultAsset }) => ({ asset }),
+  },
+})
 
 export const adminRoutes = [
   route({
@@ -186,47 +169,23 @@ export const adminRoutes = [
     },
   }),
   route({
-    method: 'GET',
-    path: `${root}/expire-batches`,
-    summary: 'List expiry runs, newest first',
-    access: { permission: permissionCodes.ledgerView, scope: 'all' },
-    request: {
-      query: Type.Object({ ...listQuery.properties, ...started.properties, asset: Type.Optional(pointsAsset) }),
-    },
-    response: listPage(batchView),
-    reasons: [],
-    handler: ({ query }, { db }) =>
-      listResponse(
-        query,
-        newestFirst,
-        async (window) => {
-          const found = await findPage<ExpireBatchRow>(
-            db.fork(),
-            ExpireBatchRow,
-            { asset: query.asset ?? defaultAsset },
-            window,
-          )
-          return { ...found, items: found.items.map(viewOfBatch) }
-        },
-        started,
-      ),
-  }),
-  route({
     method: 'POST',
     path: `${root}/expire-batches/run`,
     summary: 'Expire overdue points now',
     access: { permission: permissionCodes.expireRun, scope: 'all' },
     request: { body: Type.Object({ asset: Type.Optional(pointsAsset) }) },
-    response: batchView,
+    response: ExpireBatch.schemas.view,
     reasons: ['member-points.asset-unconfirmed', 'member-points.expiry-running'],
-    async handler(request, { expiry, continueExpiry, kernel, ledger }) {
+    async handler(request, { db, expiry, continueExpiry, kernel, ledger }) {
       const { asset = defaultAsset } = request.body
       if (!ledger.assets.has(asset))
         throw businessError('asset-unconfirmed', { params: { asset }, data: { asset, field: 'asset' } })
       await createAccessAudit(kernel, request, 'points-expiry.run')({ subject: asset })
       const batch = await expiry.run(asset, { budgetMs: requestBudgetMs })
       if (batch.status === 'running') await continueExpiry()
-      return viewOfBatch(batch)
+      const at = { now: new Date(db.clock.now()), locale: request.locale, em: db.fork() }
+      const [view] = await ExpireBatch.viewsOf([batch], at)
+      return { ...view }
     },
   }),
 ]
@@ -246,20 +205,4 @@ async function reachedUser(
     throw businessError('user-unknown', { data: { userId, field: 'userId' } })
   }
   return userId
-}
-
-function viewOfBatch(batch: ExpireBatchRow): Static<typeof batchView> {
-  const { id, asset, status, scanned, expired, points, refused } = batch
-  return {
-    id,
-    asset,
-    status,
-    scanned,
-    expired,
-    points,
-    refused,
-    asOf: new Date(batch.asOf).toISOString(),
-    startedAt: batch.startedAt.toISOString(),
-    finishedAt: batch.finishedAt?.toISOString() ?? null,
-  }
 }

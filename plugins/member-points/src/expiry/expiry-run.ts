@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { databaseTimeMsSql } from '@plinth/coordination'
-import { exactInteger, insertMissingRows } from '@plinth/database'
+import { exactInteger, insertMissingRows, selectionOf } from '@plinth/database'
 import { isBusinessError } from '@plinth/kernel'
 import { businessError } from '../declarations.ts'
-import { ExpireBatchRow } from '../entities.ts'
+import { ExpireBatch, type ExpireBatchRow } from '../entities.ts'
 import type { Parts } from '../parts.ts'
 import { type ExpiredSource, expiredSources, expiryPageSize } from './lapsing.ts'
 
@@ -88,7 +88,7 @@ export class ExpiryRuns {
   }
 
   async get(id: number): Promise<ExpireBatchRow> {
-    return this.#parts.db.fork().findOneOrFail(ExpireBatchRow, { id })
+    return selectionOf(ExpireBatch.entity).of(await this.#parts.db.fork().findOneOrFail(ExpireBatch.entity, { id }))
   }
 
   /** Leases the open scan of the asset. If there is none, starts a new scan. */
@@ -99,7 +99,7 @@ export class ExpiryRuns {
     return db.transactional(async () => {
       const scan = { ...fresh, id: db.newId(), asset, openAsset: asset }
       const row = { ...scan, asOf: clock.expiryNow(), startedAt: new Date(clock.now()) }
-      await insertMissingRows(db, ExpireBatchRow, 'openAsset', [row])
+      await insertMissingRows(db, ExpireBatch.entity, 'openAsset', [row])
       const taken = await db.execute(
         `update ${table} set holder = ?, lease_until = ${now.sql} + ? where open_asset = ? and lease_until < ${now.sql}`,
         [holder, ...now.parameters, leaseMs, asset, ...now.parameters],

@@ -30,7 +30,6 @@ import {
   reviewDetailView,
   reviewView,
   settlementView,
-  viewOfAttempt,
   viewOfReview,
   viewOfSettlement,
 } from './review-views.ts'
@@ -137,7 +136,7 @@ export const reviewRoutes = [
       const { items } = await parts.attempts.list(log, latestAttempts)
       return {
         ...viewOfReview(log, await readChainNames(request, parts, [log.planSnapshot])),
-        attempts: items.map(viewOfAttempt),
+        attempts: items.map(attemptView.of),
       }
     },
   }),
@@ -147,13 +146,13 @@ export const reviewRoutes = [
     summary: 'List settlement attempts of a review and of its follow-up reviews, newest first',
     access: { permission: permissionCodes.reviewView, scope: 'caller' },
     request: { params: idParams, query: listQuery },
-    response: listPage(attemptView),
+    response: listPage(attemptView.schema),
     reasons: ['web3-settlement.audit-log-unknown', 'web3-settlement.review-log-unknown'],
     async handler(request, { reviews, attempts }) {
       const log = await reviews.get(request.params.id, callerLogs(request))
       return listResponse(request.query, newestFirst, async (window) => {
         const found = await attempts.list(log, window)
-        return { ...found, items: found.items.map(viewOfAttempt) }
+        return { ...found, items: found.items.map(attemptView.of) }
       })
     },
   }),

@@ -1,8 +1,9 @@
-import { count, id, instant, nullable, Type, text } from '@plinth/http'
+import { selectionOf } from '@plinth/database'
+import { count, id, instant, nullable, Type, text, viewOf } from '@plinth/http'
 import type { Static } from 'typebox'
 import { type ChainNames, tokenKey, unknownToken } from '../chain-names.ts'
 import {
-  type CallbackRow,
+  CallbackRow,
   type ReviewRow,
   reviewActions,
   reviewStatuses,
@@ -177,32 +178,12 @@ export const viewOfReview = (log: ReviewRow, names: ChainNames): Static<typeof r
   createdAt: log.createdAt.toISOString(),
 })
 
-export const attemptView = Type.Object({
-  id,
-  reviewLogId: id,
+export const attemptView = viewOf(selectionOf(CallbackRow).omit('outTradeNo', 'reviewFingerprint', 'traceId'), {
   startedBy: Type.Enum(settlementTriggers),
   ...attemptFields,
-  chainName: nullable(text),
-  transactionHash: nullable(text),
-  eventKey: nullable(text),
-  actorUserId: nullable(id),
-  createdAt: instant,
 })
 
-export const viewOfAttempt = (log: CallbackRow): Static<typeof attemptView> => ({
-  id: log.id,
-  reviewLogId: log.reviewLogId,
-  startedBy: log.startedBy,
-  outcome: log.outcome,
-  reasons: [...log.reasons],
-  chainName: log.chainName ?? null,
-  transactionHash: log.transactionHash ?? null,
-  eventKey: log.eventKey ?? null,
-  actorUserId: log.actorUserId ?? null,
-  createdAt: log.createdAt.toISOString(),
-})
-
-export const reviewDetailView = Type.Object({ ...reviewView.properties, attempts: Type.Array(attemptView) })
+export const reviewDetailView = Type.Object({ ...reviewView.properties, attempts: Type.Array(attemptView.schema) })
 
 export const settlementView = Type.Object({
   reviewLogId: id,
