@@ -18,7 +18,7 @@ export const permission = (code: string, en: string, zh: string): Permission => 
 export function resource<S extends AnyShape, P, B>(shape: S, options: ResourceOptions<S, P, B>): Resource<S, P> {
   const definition = definitionOf(shape as unknown as Shape<Row, Row, Row, Row>, options as unknown as AnyOptions)
   const operations = routesOf(definition)
-  const declared = {
+  return {
     shape,
     operations,
     routes: Object.values(operations),
@@ -35,6 +35,5 @@ export function resource<S extends AnyShape, P, B>(shape: S, options: ResourceOp
         { services, parts: undefined },
         { operator, reach: 'caller' },
       ) as unknown as Store<AnyShape>,
-  } satisfies Resource<AnyShape, unknown>
-  return declared as unknown as Resource<S, P>
+  } satisfies Resource<AnyShape, unknown> as unknown as Resource<S, P>
 }

@@ -3,6 +3,7 @@ import { adminPages } from '@plinth/admin'
 import { assertMembers } from '@plinth/dev/testing'
 import { onSqlite } from '@plinth/dev/testing/database'
 import { http } from '@plinth/http'
+import { bilingual, key } from '@plinth/kernel'
 import { defineResourcePlugin, pluginWith } from '@plinth/resource'
 import { c, table } from '@plinth/table'
 import t, { type Test } from 'tap'
@@ -126,6 +127,36 @@ t.test('an operation about the rows of a user needs an owner', async (t) => {
   t.throws(
     () => resource(Shared, { ...base, list: { access: 'user' } }),
     /acme_shared: the operation "list" is about the rows of a user/,
+  )
+})
+
+t.test('keys and tasks of the plugin are next to those of its resources', async (t) => {
+  const { config, scheduledTasks } = defineResourcePlugin({
+    id: 'acme.contacts',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    config: { 'platform.acme.pause': key.duration({ title: 'Pause', default: '1h' }) },
+    migrations: [],
+    resources: [contacts],
+    scheduledTasks: [
+      {
+        name: 'acme.count',
+        displayName: bilingual('Count contacts', '统计联系人'),
+        fixedDelay: 'platform.acme.pause',
+        autoStartup: true,
+        run({ config, services, log }) {
+          const pauseMs: number = config.get('platform.acme.pause')
+          // @ts-expect-error: the plugin does not declare this key
+          config.get('platform.acme.other')
+          log.info({ pauseMs, now: services.database.clock.now() }, 'counted')
+        },
+      },
+    ],
+  })
+  t.same(Object.keys(config ?? {}), [...Object.keys(contacts.config), 'platform.acme.pause'])
+  t.same(
+    scheduledTasks?.map(({ name }) => name),
+    [...contacts.tasks.map(({ name }) => name), 'acme.count'],
   )
 })
 
