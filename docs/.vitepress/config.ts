@@ -44,12 +44,14 @@ const howTo = [
   page('Table', '/how-to/table'),
   page('Route', '/how-to/route'),
   page('Back office page', '/how-to/page'),
+  page('Pages in detail', '/how-to/page-details'),
   page('Event', '/how-to/event'),
   page('Extension point', '/how-to/extension-point'),
   page('Scheduled task', '/how-to/scheduled-task'),
   page('Notification template', '/how-to/template'),
   page('Payment and points', '/how-to/payment'),
   page('Test', '/how-to/test'),
+  page('Conformance kit', '/how-to/conformance-kit'),
 ]
 
 const production = [
@@ -132,12 +134,14 @@ const chineseHowTo = [
   page('数据表', '/zh-CN/how-to/table'),
   page('路由', '/zh-CN/how-to/route'),
   page('管理后台页面', '/zh-CN/how-to/page'),
+  page('页面的细节', '/zh-CN/how-to/page-details'),
   page('事件', '/zh-CN/how-to/event'),
   page('扩展点', '/zh-CN/how-to/extension-point'),
   page('定时任务', '/zh-CN/how-to/scheduled-task'),
   page('通知模板', '/zh-CN/how-to/template'),
   page('支付和积分', '/zh-CN/how-to/payment'),
   page('测试', '/zh-CN/how-to/test'),
+  page('合规测试套件', '/zh-CN/how-to/conformance-kit'),
 ]
 
 const chineseProduction = [
