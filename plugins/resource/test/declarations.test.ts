@@ -2,6 +2,7 @@
 import { adminPages } from '@plinth/admin'
 import { assertMembers } from '@plinth/dev/testing'
 import { onSqlite } from '@plinth/dev/testing/database'
+import { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import { bilingual, key } from '@plinth/kernel'
 import { defineResourcePlugin, pluginWith } from '@plinth/resource'
@@ -135,6 +136,7 @@ t.test('keys and tasks of the plugin are next to those of its resources', async 
     id: 'acme.contacts',
     version: '1.0.0',
     kernel: '^1.0.0',
+    requires: { events },
     config: { 'platform.acme.pause': key.duration({ title: 'Pause', default: '1h' }) },
     migrations: [],
     resources: [contacts],
