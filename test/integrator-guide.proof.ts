@@ -48,13 +48,12 @@ t.test('create a product, and start it', async (t) => {
 })
 
 t.test('add a plugin, and request its route', async (t) => {
-  const { text, commands } = blockOf(t, 'npx plinth create plugin greeting')
+  const { text, commands } = blockOf(t, 'npx plinth create plugin notes')
   const [create = '', doctor = '', start = '', request = '', ...others] = commands
   t.equal(others.length, 0)
   await succeeds(t, create)
   await succeeds(t, doctor)
-  for (const file of ['src/plugin.ts', 'src/messages/en.json', 'src/messages/zh-CN.json'])
-    assertShown(t, file, join(shop, 'plugins/greeting'))
+  for (const file of ['src/plugin.ts', 'src/change-sets.ts']) assertShown(t, file, join(shop, 'plugins/notes'))
   const { url, stop } = await serveCommand(t, start, { cwd: shop })
   const response = await succeeds(t, request.replace('curl localhost:8080', `curl -s ${url}`))
   t.equal(response, /# (\{.+)$/m.exec(text)?.[1])
@@ -68,8 +67,8 @@ t.test('inspect plugins and values', async (t) => {
 
 t.test('test the product', async (t) => {
   const [command = ''] = blockOf(t, 'node --test').commands
-  const test = blocksIn(page).find(({ file }) => file === 'test/greeting.test.ts')
-  writeFileSync(join(shop, 'test/greeting.test.ts'), test?.text ?? '')
+  const test = blocksIn(page).find(({ file }) => file === 'test/notes.test.ts')
+  writeFileSync(join(shop, 'test/notes.test.ts'), test?.text ?? '')
   t.match(await succeeds(t, command), /\bpass 1\b/)
 })
 

@@ -19,9 +19,9 @@ const page = (text: string, link: string) => ({ text, link })
 const tutorial = [
   page('Overview', '/tutorial/'),
   page('1. Create the product', '/tutorial/1-product'),
-  page('2. Create a plugin', '/tutorial/2-plugin'),
+  page('2. Write a plugin', '/tutorial/2-plugin'),
   page('3. Store data', '/tutorial/3-table'),
-  page('4. Offer operations', '/tutorial/4-routes'),
+  page('4. Add permissions', '/tutorial/4-routes'),
   page('5. Add a page', '/tutorial/5-page'),
   page('6. React to an event', '/tutorial/6-event'),
   page('7. Give points', '/tutorial/7-points'),
@@ -44,11 +44,14 @@ const howTo = [
   page('Table', '/how-to/table'),
   page('Route', '/how-to/route'),
   page('Back office page', '/how-to/page'),
+  page('Pages in detail', '/how-to/page-details'),
   page('Event', '/how-to/event'),
+  page('Extension point', '/how-to/extension-point'),
   page('Scheduled task', '/how-to/scheduled-task'),
   page('Notification template', '/how-to/template'),
   page('Payment and points', '/how-to/payment'),
   page('Test', '/how-to/test'),
+  page('Conformance kit', '/how-to/conformance-kit'),
 ]
 
 const production = [
@@ -106,9 +109,9 @@ const sidebar: DefaultTheme.SidebarItem[] = [
 const chineseTutorial = [
   page('概览', '/zh-CN/tutorial/'),
   page('1. 创建产品', '/zh-CN/tutorial/1-product'),
-  page('2. 创建插件', '/zh-CN/tutorial/2-plugin'),
+  page('2. 编写插件', '/zh-CN/tutorial/2-plugin'),
   page('3. 存储数据', '/zh-CN/tutorial/3-table'),
-  page('4. 提供接口', '/zh-CN/tutorial/4-routes'),
+  page('4. 添加权限', '/zh-CN/tutorial/4-routes'),
   page('5. 添加页面', '/zh-CN/tutorial/5-page'),
   page('6. 响应事件', '/zh-CN/tutorial/6-event'),
   page('7. 发放积分', '/zh-CN/tutorial/7-points'),
@@ -131,11 +134,14 @@ const chineseHowTo = [
   page('数据表', '/zh-CN/how-to/table'),
   page('路由', '/zh-CN/how-to/route'),
   page('管理后台页面', '/zh-CN/how-to/page'),
+  page('页面的细节', '/zh-CN/how-to/page-details'),
   page('事件', '/zh-CN/how-to/event'),
+  page('扩展点', '/zh-CN/how-to/extension-point'),
   page('定时任务', '/zh-CN/how-to/scheduled-task'),
   page('通知模板', '/zh-CN/how-to/template'),
   page('支付和积分', '/zh-CN/how-to/payment'),
   page('测试', '/zh-CN/how-to/test'),
+  page('合规测试套件', '/zh-CN/how-to/conformance-kit'),
 ]
 
 const chineseProduction = [

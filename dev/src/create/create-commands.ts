@@ -9,12 +9,12 @@ import { convertToJavaScript, fillTemplate, templateFiles, writeFolder } from '.
 
 /** The folders below `templates` that a user can choose, with a description. */
 const kinds = {
-  plugin: 'a plugin with a route and a setting',
+  plugin: 'a plugin with a table, its operations and a page',
   channel: 'a notification channel',
   provider: 'a provider of the channel "webhook"',
   store: 'a rate limit store',
   'install-task': 'a step of the installation',
-  page: 'a plugin with a table and pages of the back office',
+  page: 'a plugin with routes and pages written by hand',
 } as const
 
 const presets = ['standard', 'minimal'] as const

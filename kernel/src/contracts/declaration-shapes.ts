@@ -172,7 +172,7 @@ const members = {
   suppliesConfiguration: [flag, 'suppliesConfiguration: true'],
   requires: [{ type: 'object' }, 'requires: { http }'],
   provides: [{ type: 'array' }, 'provides: [orders]'],
-  extensionPoints: [{ type: 'array' }, 'extensionPoints: [courier], see docs/third-party.md'],
+  extensionPoints: [{ type: 'array' }, 'extensionPoints: [courier], see docs/how-to/extension-point.md'],
   contributes: [{ type: 'array' }, 'contributes: [notificationChannel]'],
   businessErrors: [
     list({

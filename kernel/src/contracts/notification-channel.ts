@@ -273,10 +273,10 @@ export interface NotificationChannel {
    */
   reachable?(userIds: readonly number[]): Promise<ReadonlySet<number>>
   /**
-   * Checks whether the channel could send now, without sending a message. Must end when the signal aborts. Returns the
-   * successful checks; undefined means configuration and connection. Throws if the channel could not send: a
-   * `ChannelError` with the reason in both languages, or another error, whose message is shown. If this method is
-   * absent, only missing keys are reported.
+   * Checks whether the channel could send now, without sending a message. Must end when the signal aborts, after 10
+   * seconds. Returns the successful checks; undefined means configuration and connection. Throws if the channel could
+   * not send: a `ChannelError` with the reason in both languages, or another error, whose message is shown. If this
+   * method is absent, only missing keys are reported.
    *
    * @param provider code of one provider; if absent, the check covers the providers of a message that selects none
    *

@@ -1,5 +1,5 @@
 import type { SqlEntityManager } from '@mikro-orm/sql'
-import type { DetailPageDeclaration, ListPageDeclaration, PageColumn, PageGroup, Row } from '@plinth/admin'
+import type { DetailPageDeclaration, ListPageDeclaration, PageColumn, PageNavigationPlace, Row } from '@plinth/admin'
 import type { Database } from '@plinth/database'
 import type { Route, RouteDeclaration, RowVisibility } from '@plinth/http'
 import type { Identity, Operator, Principal } from '@plinth/iam'
@@ -149,7 +149,7 @@ export interface AuditOptions<S> {
 }
 
 export interface PageOptions<S> {
-  readonly group: PageGroup
+  readonly group: PageNavigationPlace['group']
   readonly order: number
   /** Columns of the list. Default: all columns, the long ones hidden. */
   readonly columns?: (row: Row<ViewIn<S>>) => readonly PageColumn[]

@@ -14,6 +14,7 @@ import {
   type PluginDeclaration,
   personalData,
   type Requirements,
+  type ScheduledTask,
   type ServicesOf,
 } from '@plinth/kernel'
 import type { ChangeSet } from '@plinth/migrations'
@@ -56,13 +57,15 @@ const base = { database, http, identity, kernel }
 type Base = typeof base
 
 /** The members of `definePlugin`, and those that follow from the resources. */
-export interface ResourcePlugin<R extends Requirements, P>
+export interface ResourcePlugin<R extends Requirements, P, C extends KeyDeclarations>
   extends Pick<
     PluginDeclaration,
     'id' | 'version' | 'kernel' | 'title' | 'roles' | 'configGroups' | 'messages' | 'permissions' | 'businessErrors'
   > {
   /** Services in addition to `database`, `http`, `identity` and `kernel`. */
   readonly requires?: R
+  readonly config?: C
+  readonly scheduledTasks?: readonly ScheduledTask<{ readonly requires: R & Base; readonly config: C }>[]
   readonly migrations: readonly ChangeSet[]
   readonly resources: readonly ResourceDeclarations<P>[]
   readonly routes?: readonly Route<P>[]
@@ -74,9 +77,10 @@ export interface ResourcePlugin<R extends Requirements, P>
  *
  * @throws TypeError for `handlers` without `events` in `requires`
  */
-export function defineResourcePlugin<const R extends Requirements = Record<never, never>>(
-  declaration: ResourcePlugin<R, ServicesOf<R> & ServicesOf<Base>>,
-): Plugin {
+export function defineResourcePlugin<
+  const R extends Requirements = Record<never, never>,
+  const C extends KeyDeclarations = Record<never, never>,
+>(declaration: ResourcePlugin<R, ServicesOf<R> & ServicesOf<Base>, C>): Plugin {
   const { resources, routes = [], handlers = [], requires, messages, permissions = [], ...own } = declaration
   if (handlers.length > 0 && requires?.['events'] === undefined)
     throw new TypeError(`${own.id}: handlers need the service "events" in requires.`)
@@ -85,10 +89,10 @@ export function defineResourcePlugin<const R extends Requirements = Record<never
   const audited: Readonly<Record<string, AuditTexts>> = Object.assign({}, ...resources.map((one) => one.audited))
   const declared = [...permissions, ...resources.flatMap((one) => one.permissions)]
   const textsIn = (locale: 'en' | 'zh-CN') =>
-    merged([...resources.map((one) => one.messages), ...(messages ? [messages] : [])].map((one) => one[locale] ?? {}))
+    merged([...resources, { messages }].map(({ messages: texts }) => texts?.[locale] ?? {}))
   return definePlugin({
     ...own,
-    requires: { ...requires, ...base } as Base,
+    requires: { ...requires, ...base } as typeof base,
     contributes: [
       personalData.of(({ database }: WithDatabase) => {
         const personal = tables.flatMap((table) => table.personalTables(database))
@@ -97,16 +101,15 @@ export function defineResourcePlugin<const R extends Requirements = Record<never
       auditTexts.of(audited),
       ...backOffice({ pages: resources.flatMap((one) => one.pages) }),
     ],
-    config: Object.assign({}, ...resources.map((one) => one.config)) as KeyDeclarations,
+    config: Object.assign({}, ...resources.map((one) => one.config), own.config) as KeyDeclarations,
     permissions: [...new Map(declared.map((one) => [one.code, one])).values()],
     businessErrors: [...resources.map((one) => one.businessErrors), ...(own.businessErrors ?? [])],
     entities: tables.map(({ entity }) => entity),
     messages: { en: textsIn('en'), 'zh-CN': textsIn('zh-CN') },
-    scheduledTasks: resources.flatMap((one) => one.tasks) as never,
+    scheduledTasks: [...resources.flatMap((one) => one.tasks), ...(own.scheduledTasks ?? [])] as never,
     setup({ plugin, ...context }) {
       const services = context.services as unknown as ServicesOf<R> & ServicesOf<Base>
-      const { http } = services as ServicesOf<Base>
-      const { events } = services as { readonly events?: Events }
+      const { http, events } = services as ServicesOf<Base> & { readonly events?: Events }
       for (const { routes } of resources) http.addRoutes(routes, { parts: services, services })
       http.addRoutes(routes, services as never)
       for (const { event, name, handle } of handlers) {

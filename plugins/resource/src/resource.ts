@@ -19,7 +19,7 @@ export function resource<S extends AnyShape, P, B, Q extends Query>(
 ): Resource<S, P> {
   const definition = definitionOf(shape as unknown as Shape<Row, Row, Row, Row>, options as unknown as AnyOptions)
   const operations = routesOf(definition)
-  const declared = {
+  return {
     shape,
     operations,
     routes: Object.values(operations),
@@ -31,8 +31,7 @@ export function resource<S extends AnyShape, P, B, Q extends Query>(
     pages: pagesOf(definition, operations),
     personalTables: shape.of.personalTables,
     store: (at, operator) => new RowStore(definition, at, { operator: () => operator, reach: 'caller' }) as never,
-  } satisfies Resource<AnyShape, unknown>
-  return declared as unknown as Resource<S, P>
+  } satisfies Resource<AnyShape, unknown> as unknown as Resource<S, P>
 }
 
 /**

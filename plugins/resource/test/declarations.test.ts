@@ -2,8 +2,9 @@
 import { adminPages } from '@plinth/admin'
 import { assertMembers } from '@plinth/dev/testing'
 import { onSqlite } from '@plinth/dev/testing/database'
+import { events } from '@plinth/events'
 import { http } from '@plinth/http'
-import { defineBusinessErrors } from '@plinth/kernel'
+import { bilingual, defineBusinessErrors, key } from '@plinth/kernel'
 import { defineResourcePlugin, permission, pluginWith } from '@plinth/resource'
 import { c, table } from '@plinth/table'
 import t, { type Test } from 'tap'
@@ -137,6 +138,37 @@ t.test('the errors of the plugin declare the reasons of the resource', async (t)
   t.throws(
     () => pluginWith().resource(Team, { ...options, list, notFound: 'unknown' }),
     /acme_team: the errors of the plugin lack the reason version-conflict, label-taken/,
+  )
+})
+
+t.test('keys and tasks of the plugin are next to those of its resources', async (t) => {
+  const { config, scheduledTasks } = defineResourcePlugin({
+    id: 'acme.contacts',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    requires: { events },
+    config: { 'platform.acme.pause': key.duration({ title: 'Pause', default: '1h' }) },
+    migrations: [],
+    resources: [contacts],
+    scheduledTasks: [
+      {
+        name: 'acme.count',
+        displayName: bilingual('Count contacts', '统计联系人'),
+        fixedDelay: 'platform.acme.pause',
+        autoStartup: true,
+        run({ config, services, log }) {
+          const pauseMs: number = config.get('platform.acme.pause')
+          // @ts-expect-error: the plugin does not declare this key
+          config.get('platform.acme.other')
+          log.info({ pauseMs, now: services.database.clock.now() }, 'counted')
+        },
+      },
+    ],
+  })
+  t.same(Object.keys(config ?? {}), [...Object.keys(contacts.config), 'platform.acme.pause'])
+  t.same(
+    scheduledTasks?.map(({ name }) => name),
+    [...contacts.tasks.map(({ name }) => name), 'acme.count'],
   )
 })
 

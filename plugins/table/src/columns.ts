@@ -317,8 +317,8 @@ export const titlesOfChoices = ({ choices = {} }: ColumnDescription): Readonly<R
  * Returns the schema with the title of a column. It has priority over the title that the messages of the plugin have for
  * the name of the member.
  */
-export function withTitle(schema: TSchema, title: Localized | undefined): TSchema {
+export function withTitle<S extends TSchema>(schema: S, title: Localized | undefined): S {
   if (title === undefined) return schema
   const titles = { title: title.en, 'x-title': title }
-  return Object.defineProperties(titles, Object.getOwnPropertyDescriptors(schema))
+  return Object.defineProperties(titles, Object.getOwnPropertyDescriptors(schema)) as unknown as S
 }
