@@ -549,6 +549,17 @@ t.test(
   },
 )
 
+t.test('the last step asks again while the product restarts', { skip, timeout }, async (t) => {
+  let calls = 0
+  const { page, wizard } = await open(t, {
+    entries: () => (calls++ === 0 ? undefined : data({ entries: ['docs'] })),
+  })
+  await begin(wizard)
+  await wizard.heading('The product is installed').waitFor()
+  await page.locator('a[href="../docs/"]').waitFor()
+  t.equal(calls, 2)
+})
+
 t.test('a form in which one field breaks its rule has no preview', { skip, timeout }, async (t) => {
   const { page, wizard } = await open(t, {})
   await wizard.heading('Environment check').waitFor()

@@ -30,6 +30,26 @@ const knownEntries = [
 /** Steps whose warnings the user has already seen before the installation. */
 const seenBefore = new Set(['environment-preflight', 'config-validation'])
 
+/** Time between two calls, and number of calls, while the product restarts. */
+const pollMs = 1_000
+const maxCalls = 60
+
+/**
+ * Repeats a call until the product answers, because all instances restart after an installation.
+ *
+ * @throws the error of the last call
+ */
+async function whenServing<T>(call: () => Promise<T>): Promise<T> {
+  for (let calls = 1; calls < maxCalls; calls++) {
+    try {
+      return await call()
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, pollMs))
+    }
+  }
+  return call()
+}
+
 interface DoneStepProps {
   readonly api: InstallApi
   readonly installation: Installation
@@ -41,8 +61,8 @@ interface DoneStepProps {
 export function DoneStep({ api, installation, isSignedIn }: DoneStepProps) {
   const { translate } = useLanguage()
   const { records, message } = useSyncExternalStore(installation.subscribe, installation.snapshot)
-  const { data: status } = useLoaded(useCallback(() => api.status(), [api]))
-  const { data: names } = useLoaded(useCallback(() => api.entries(), [api]))
+  const { data: status } = useLoaded(useCallback(() => whenServing(() => api.status()), [api]))
+  const { data: names } = useLoaded(useCallback(() => whenServing(() => api.entries()), [api]))
   // Pages that the installer does not know have no text, so they are omitted.
   const entries = knownEntries.filter(({ name }) => names?.includes(name))
   const warnings = records.filter(
