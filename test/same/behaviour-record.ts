@@ -5,9 +5,10 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { firstIdAt } from '@plinth/database'
 import { until } from '@plinth/dev/testing'
 import { administrator } from '../fixtures/product-process.ts'
-import { type InsertedRow, type RecordedOperation, recordedResources } from './recorded-operations.ts'
+import { type InsertedRow, insertedAt, type RecordedOperation, recordedResources } from './recorded-operations.ts'
 import {
   type Call,
   createAdministrator,
@@ -103,6 +104,7 @@ function invalidInputs({ body, query, bodyMembers, queryMembers }: CalledOperati
 
 /** Tables whose rows change without a call, for example because of time. */
 const unsteadyTables = new Set([
+  'database_clock',
   'shared_store_entry',
   'shared_store_message',
   'sys_config',
@@ -207,11 +209,11 @@ class BehaviourRecorder {
       const { create } = resource
       const createRow = async () =>
         'table' in create ? this.#insertRow(create) : this.#createRow(root, operationOf(api, create))
-      for (const recorded of resource.operations) {
+      for (const [index, recorded] of resource.operations.entries()) {
         const operation = operationOf(api, recorded)
         const users = await this.#usersOf(url, root, operation)
         const name = `behaviour/${plugin}/${operation.id}`
-        const file = files.has(`${name}.json`) ? `${name}-${files.size}.json` : `${name}.json`
+        const file = files.has(`${name}.json`) ? `${name}-${index + 1}.json` : `${name}.json`
         files.set(file, await this.#recordOperation(operation, users, createRow))
       }
     }
@@ -242,7 +244,7 @@ class BehaviourRecorder {
 
   #insertRow({ table, columns }: InsertedRow): number {
     this.#rows += 1
-    const row = { id: 100_000_000_000_000 + this.#rows, ...columns }
+    const row = { id: firstIdAt(insertedAt) + this.#rows, ...columns }
     const places = Object.keys(row).map(() => '?')
     const db = new DatabaseSync(this.#file)
     try {
