@@ -5,8 +5,9 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { firstIdAt } from '@plinth/database'
 import { until } from '@plinth/dev/testing'
-import { type InsertedRow, type RecordedOperation, recordedResources } from './recorded-operations.ts'
+import { type InsertedRow, insertedAt, type RecordedOperation, recordedResources } from './recorded-operations.ts'
 import { type Call, createUser, dataOf, type RecordedProduct, type Response, signIn } from './recorded-product.ts'
 
 /** The members of a JSON schema that are used here. */
@@ -173,14 +174,15 @@ class BehaviourRecorder {
         const { method, path, body = {} } = operationOf(api, create)
         return (await dataOf(root(method, path, this.#filled(body)))).id
       }
-      for (const operation of operations.map((one) => operationOf(api, one))) {
+      for (const [index, recorded] of operations.entries()) {
+        const operation = operationOf(api, recorded)
         const { id, permissions } = operation
         const operator = await user(id, 'all', permissions)
         const other = await user(id, 'self', permissions)
         const guest = await user(id, 'all', [])
         const cases = await this.#recordOperation(operation, { operator, other, guest }, createRow)
         const name = `behaviour/${plugin}/${id}`
-        const file = files.has(name) ? `${name}-${files.size}` : name
+        const file = files.has(name) ? `${name}-${index + 1}` : name
         this.#product.write(`${file}.json`, cases)
         files.add(file)
       }
@@ -227,7 +229,7 @@ class BehaviourRecorder {
 
   #insertRow({ table, columns }: InsertedRow): number {
     this.#count += 1
-    const row = { id: 100_000_000_000_000 + this.#count, ...columns }
+    const row = { id: firstIdAt(insertedAt) + this.#count, ...columns }
     const db = new DatabaseSync(this.#database)
     const places = Object.keys(row).map(() => '?')
     db.prepare(`insert into ${table} (${Object.keys(row)}) values (${places})`).run(...Object.values(row))

@@ -32,8 +32,9 @@ export interface RecordedResource {
 const app = { name: 'Shop 店', description: 'Reads orders', scopes: [], rateLimitPerMinute: 5 }
 const template = { locale: 'en', subject: 'Paid', content: 'Order {{orderNo}} is paid.' }
 
-const time = Date.UTC(2026, 0, 1)
-const range = { from: '2025-12-31T00:00:00Z', to: '2026-01-02T00:00:00Z' }
+/** Time of inserted rows, in milliseconds since the epoch. Their ids belong to this time. */
+export const insertedAt = Date.UTC(2026, 6, 1)
+const range = { from: '2026-06-30T00:00:00Z', to: '2026-07-02T00:00:00Z' }
 
 const rule = { enabled: true, thresholdCount: 3, thresholdWindow: 600, channels: ['database'], recipientUserIds: [] }
 
@@ -96,7 +97,7 @@ export const recordedResources: Readonly<Record<string, RecordedResource>> = {
         provider_message_id: null,
         provider_code: '40003',
         provider_message: 'invalid openid',
-        created_at: time,
+        created_at: insertedAt,
       },
     },
     operations: [
@@ -119,7 +120,7 @@ export const recordedResources: Readonly<Record<string, RecordedResource>> = {
         result: 'refused',
         reason: 'approval.permission-missing',
         trace_id: 't1',
-        created_at: time,
+        created_at: insertedAt,
       },
     },
     operations: [
@@ -135,9 +136,9 @@ export const recordedResources: Readonly<Record<string, RecordedResource>> = {
     create: {
       table: 'points_expire_batch',
       columns: {
-        asset: 'points',
+        asset: 'points:mall',
         open_asset: null,
-        as_of: time,
+        as_of: insertedAt,
         status: 'completed',
         cursor_expires_at: 0,
         cursor_id: 0,
@@ -147,13 +148,13 @@ export const recordedResources: Readonly<Record<string, RecordedResource>> = {
         refused: 1,
         holder: null,
         lease_until: 0,
-        started_at: time,
-        finished_at: time,
+        started_at: insertedAt,
+        finished_at: insertedAt,
       },
     },
     operations: [
       { id: 'getAdminMemberPointsExpireBatches' },
-      { id: 'getAdminMemberPointsExpireBatches', query: { asset: 'points', size: '2', ...range } },
+      { id: 'getAdminMemberPointsExpireBatches', query: { asset: 'points:mall', size: '2', ...range } },
     ],
   },
 }
