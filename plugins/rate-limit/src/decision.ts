@@ -140,8 +140,8 @@ export class RateLimitDecider {
   }
 
   /**
-   * Returns the key with its prefix. Complete keys are cached: to check, join and hash a key takes twice as long as a
-   * decision in memory.
+   * Returns the key with its prefix. Complete keys are cached. Otherwise the store would hash a new string in each call,
+   * and a decision about a repeated key would take 115 to 208 % longer.
    *
    * @throws RangeError for an empty key
    */
@@ -188,9 +188,9 @@ export class RateLimitDecider {
   }
 
   /**
-   * Like `decide`, but returns a promise. Does not use `resultOf` for the common case: with an object that is created
-   * directly in the call of `Promise.resolve`, a decision in memory takes 15 % less time, because the engine need not
-   * check whether the object is a promise.
+   * Like `decide`, but returns a promise. Does not use `resultOf` for the common case: if the object were not created
+   * directly in the call of `Promise.resolve`, a decision in memory would take 15 to 19 % longer, because the engine
+   * would check whether the object is a promise.
    */
   promise(rule: ResolvedRule, key: string, cost: number, operation: Operation): Promise<RateLimitResult> {
     const request = this.request(rule, key, cost)
