@@ -77,9 +77,9 @@ const guards: readonly Guard[] = [
     ],
   },
   {
-    name: '#rowsOf',
+    name: 'rowsOf',
     within: 'plugins/notification-rules/src',
-    callers: { [rules]: ['list', 'all', 'get', 'deleteAll'] },
+    callers: { 'plugins/notification-rules/src/rule-operations.ts': ['ruleOperations'], [rules]: ['list', 'all'] },
     test: ruleScope,
   },
   {

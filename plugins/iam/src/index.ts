@@ -1,5 +1,5 @@
 export { assertPermitted, hasAccess, isOperator, operatorOf, requirePrincipal } from './access/access-guard.ts'
-export { callerRows, callerRowsSql, ownerOfLaterWork } from './access/data-scope.ts'
+export { callerRows, callerRowsSql, outOfScope, ownerOfLaterWork } from './access/data-scope.ts'
 export * from './contract.ts'
 export { default } from './plugin.ts'
 export {

@@ -10,8 +10,8 @@ import {
   type PermissionDeclaration,
   type ScheduledTask,
 } from '@plinth/kernel'
-import { type ColumnDescription, localizedOf, titlesOfChoices } from '@plinth/table'
-import { type Definition, inSentence, kebabCase, operationsOf } from './definition.ts'
+import { type ColumnDescription, inSentence, kebabCase, localizedOf, titlesOfChoices } from '@plinth/table'
+import { type Definition, operationsOf } from './definition.ts'
 import { pageIdsOf } from './pages.ts'
 
 /** Returns the distinct permissions of the operations, in the order of their first use. */

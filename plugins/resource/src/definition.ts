@@ -1,6 +1,13 @@
 import type { RowVisibility } from '@plinth/http'
 import { type BusinessCode, defineBusinessErrors, type Localized } from '@plinth/kernel'
-import { localizedOf, type Shape, type TableDescription } from '@plinth/table'
+import {
+  assertValuesGiven,
+  inSentence,
+  localizedOf,
+  reasonedUniques,
+  type Shape,
+  type TableDescription,
+} from '@plinth/table'
 import type { TObject, TProperties } from 'typebox'
 import type { Hooks, Operation, ResourceOptions } from './options.ts'
 
@@ -48,6 +55,9 @@ export function definitionOf(shape: Definition['shape'], options: AnyOptions): D
     throw new TypeError(
       `${table.name}: the operation "${owned[0]}" is about the rows of a user, and the table has no owner.`,
     )
+
+  if (options.create !== undefined && options.create.prepare === undefined)
+    assertValuesGiven(table, shape.schemas.create)
 
   const isName = ([name, { description }]: readonly [string, TableDescription['columns'][string]]) =>
     description.kind === 'text' && description.role === undefined && name in shape.schemas.view.properties
@@ -98,16 +108,6 @@ export function reachOf({ access, scope }: Operation, definition: Definition): R
 /** True if the rows belong to the product, so that no data scope restricts them. */
 export const belongToProduct = ({ table, options }: Definition): boolean =>
   table.owner === undefined && options.rows === undefined
-
-/** Returns a title as it is written within a sentence: `Note` becomes `note`, `API key` stays. */
-export const inSentence = (title: string) =>
-  /^[A-Z][a-z]/.test(title) ? title.charAt(0).toLowerCase() + title.slice(1) : title
-
-export const kebabCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
-
-/** Returns the unique columns whose violation callers may see. */
-export const reasonedUniques = ({ uniques }: TableDescription) =>
-  uniques.flatMap(({ columns, reason }) => (reason === undefined ? [] : [{ columns, reason }]))
 
 function reasonTexts(table: TableDescription, notFound: string) {
   const { title, columns } = table

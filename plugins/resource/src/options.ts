@@ -124,7 +124,10 @@ export interface ActionOptions<S, P, Input> extends Operation, Omit<Hooks<S, P, 
   /** One sentence with the effect. The dialog shows it; `{{name}}` is a member of the row. */
   readonly confirm?: Text
   readonly tone?: 'danger'
-  /** Object schema of the body. With an input, callers may send `Idempotency-Key`. */
+  /**
+   * Object schema of the body. Members with the name of a column have its title, and on the page its unit or picker. With
+   * an input, callers may send `Idempotency-Key`.
+   */
   readonly input?: Input
   /** Columns to write: constants, or a function that may throw a business error. It runs before the transaction. */
   readonly set:

@@ -10,7 +10,7 @@ import {
 } from '@plinth/admin'
 import { operationIdOf } from '@plinth/http'
 import { bilingual, type Localized, type LocalizedText } from '@plinth/kernel'
-import { type ColumnDescription, localizedOf, pageColumnOf, pickerOf, titlesOfChoices } from '@plinth/table'
+import { inputsOf, localizedOf, pageColumnOf, pickerOf, titlesOfChoices } from '@plinth/table'
 import type { Definition } from './definition.ts'
 import type { AnyRoute } from './routes.ts'
 
@@ -142,26 +142,18 @@ class Pages {
   #form(operation: 'create' | 'change', title: LocalizedText): PageForm {
     const { shape, table } = this.#definition
     const { properties } = shape.schemas[operation]
-    const columns = Object.entries(table.columns).filter(([name]) => name in properties && !never.has(name))
-    const byField = <T>(of: (column: ColumnDescription) => T | undefined): Readonly<Record<string, T>> =>
-      Object.fromEntries(
-        columns.flatMap(([name, { description }]) => {
-          const value = of(description)
-          return value === undefined ? [] : [[name, value]]
-        }),
-      )
+    const names = Object.keys(table.columns).filter((name) => name in properties && !never.has(name))
     return {
       operation: this.#operation(operation),
       title,
-      fields: columns.map(([name]) => name),
-      options: byField(pickerOf),
-      long: columns.flatMap(([name, { description }]) => (description.kind === 'longText' ? [name] : [])),
-      amounts: byField(({ unit }) => unit && ('asset' in unit ? { unit: unit.asset } : { field: unit.in })),
+      fields: names,
+      ...inputsOf(table.columns, names),
+      long: names.filter((name) => table.columns[name]?.description.kind === 'longText'),
     }
   }
 
   #actions(): readonly PageAction[] {
-    const { options, name } = this.#definition
+    const { options, table, name } = this.#definition
     const sent = { version: { field: 'version' } }
     const own = Object.entries(options.actions ?? {}).map(
       ([action, { title, confirm, tone, input, when }]): PageAction => ({
@@ -169,7 +161,7 @@ class Pages {
         label: localizedOf(title),
         params: { id: { field: 'id' } },
         ...(this.#hasVersion && { body: sent }),
-        ...(input && { ask: Object.keys(input.properties) }),
+        ...(input && { ask: Object.keys(input.properties), ...inputsOf(table.columns, Object.keys(input.properties)) }),
         ...(confirm && { confirm: localizedOf(confirm) }),
         ...(tone && { tone }),
         ...(when && {

@@ -18,6 +18,7 @@ import {
   type ServicesOf,
 } from '@plinth/kernel'
 import type { ChangeSet } from '@plinth/migrations'
+import type { TableDescription } from '@plinth/table'
 import type { AnyShape, Query, Resource, ResourceDeclarations, ResourceOptions } from './options.ts'
 import { resource } from './resource.ts'
 
@@ -68,6 +69,8 @@ export interface ResourcePlugin<R extends Requirements, P, C extends KeyDeclarat
   readonly scheduledTasks?: readonly ScheduledTask<{ readonly requires: R & Base; readonly config: C }>[]
   readonly migrations: readonly ChangeSet[]
   readonly resources: readonly ResourceDeclarations<P>[]
+  /** Tables without a resource, for example those that only handlers write. */
+  readonly tables?: readonly TableDescription[]
   readonly routes?: readonly Route<P>[]
   readonly handlers?: readonly EventHandler<P>[]
 }
@@ -81,15 +84,15 @@ export function defineResourcePlugin<
   const R extends Requirements = Record<never, never>,
   const C extends KeyDeclarations = Record<never, never>,
 >(declaration: ResourcePlugin<R, ServicesOf<R> & ServicesOf<Base>, C>): Plugin {
-  const { resources, routes = [], handlers = [], requires, messages, permissions = [], ...own } = declaration
+  const { resources, tables: others = [], routes = [], handlers = [], requires, ...own } = declaration
   if (handlers.length > 0 && requires?.['events'] === undefined)
     throw new TypeError(`${own.id}: handlers need the service "events" in requires.`)
-  const tables = [...new Set(resources.map(({ shape }) => shape.of))]
+  const tables = [...new Set([...resources.map(({ shape }) => shape.of), ...others])]
   // Two resources of one table declare the same audited kind.
   const audited: Readonly<Record<string, AuditTexts>> = Object.assign({}, ...resources.map((one) => one.audited))
-  const declared = [...permissions, ...resources.flatMap((one) => one.permissions)]
+  const declared = [...(own.permissions ?? []), ...resources.flatMap((one) => one.permissions)]
   const textsIn = (locale: 'en' | 'zh-CN') =>
-    merged([...resources, { messages }].map(({ messages: texts }) => texts?.[locale] ?? {}))
+    merged([...resources, own].map(({ messages: texts }) => texts?.[locale] ?? {}))
   return definePlugin({
     ...own,
     requires: { ...requires, ...base } as typeof base,

@@ -19,6 +19,7 @@ import {
 } from '@plinth/http'
 import { operatorOf } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
+import { inSentence, kebabCase, reasonedUniques, withColumnTitles } from '@plinth/table'
 import type { TSchema } from 'typebox'
 import {
   type ActionOf,
@@ -26,11 +27,8 @@ import {
   type AnyOptions,
   belongToProduct,
   type Definition,
-  inSentence,
-  kebabCase,
   type Row,
   reachOf,
-  reasonedUniques,
   versionConflict,
 } from './definition.ts'
 import { listReader } from './list-query.ts'
@@ -211,7 +209,8 @@ class Routes {
     const [title] = action.title
     const verb = kebabCase(name)
     const hooks = action as AnyHooks
-    const members = { ...action.input?.properties, ...(table.hasEdits ? { version: Type.Optional(version) } : {}) }
+    const input = withColumnTitles(table.columns, action.input?.properties ?? {})
+    const members = { ...input, ...(table.hasEdits ? { version: Type.Optional(version) } : {}) }
     this.#add(name, action, {
       method: 'POST',
       path: `${this.#path}/:id/${verb}`,

@@ -9,9 +9,10 @@ import {
   type TextSearch,
   versionConflictData,
 } from '@plinth/database'
-import { callerRows, type Operator } from '@plinth/iam'
-import { type AuditSummary, auditFieldsOfCaller, BusinessError, maskedValue, writeAuditEntry } from '@plinth/kernel'
-import { type AnyHooks, type Definition, type Reach, type Row, reasonedUniques, versionConflict } from './definition.ts'
+import { callerRows, type Operator, outOfScope } from '@plinth/iam'
+import { type AuditSummary, auditFieldsOfCaller, maskedValue, writeAuditEntry } from '@plinth/kernel'
+import { assertColumns, reasonedUniques } from '@plinth/table'
+import { type AnyHooks, type Definition, type Reach, type Row, versionConflict } from './definition.ts'
 import type { ResourceParts, RowIn, Work } from './options.ts'
 
 /** The caller of an operation, and the rows that it may reach. */
@@ -167,7 +168,9 @@ export class RowStore {
   /** Checks the columns, and returns them with those of the hook. */
   async #prepared(columns: Row, before: Row | undefined, { hooks, input }: WriteOptions): Promise<Row> {
     await this.#assertUsers(columns)
-    return { ...columns, ...Object(await hooks?.prepare?.({ ...this.work, input, before })) }
+    const set: Row = { ...columns, ...Object(await hooks?.prepare?.({ ...this.work, input, before })) }
+    assertColumns(this.#definition.table, set)
+    return set
   }
 
   async #commit(write: Write): Promise<void> {
@@ -254,7 +257,7 @@ export class RowStore {
     return cause
   }
 
-  #conflict(row: Row): BusinessError {
+  #conflict(row: Row) {
     const { table, error, notFound } = this.#definition
     if (!table.hasEdits) return error(notFound, { params: { id: Number(row['id']) } })
     return error(versionConflict, { data: versionConflictData(row as never) })
@@ -333,13 +336,6 @@ async function assertFree<T>(row: Row, statement: Promise<T>): Promise<T> {
     throw new TakenValueError(row, cause)
   }
 }
-
-/** The same error as `Identity.assertInScope`, for owners that are no user. */
-const outOfScope = (field: string | undefined) =>
-  new BusinessError('403', 'At least one of these users is outside your data scope.', {
-    reason: 'iam.out-of-scope',
-    data: { field },
-  })
 
 /** Returns a value of a column as a value of an audit summary. */
 function auditable(value: unknown): AuditSummary[string] {

@@ -1,13 +1,15 @@
 /** Names and pages that follow from a resource. */
-import { adminPages } from '@plinth/admin'
+import { adminPages, type ListPageDeclaration } from '@plinth/admin'
 import { assertMembers } from '@plinth/dev/testing'
 import { onSqlite } from '@plinth/dev/testing/database'
 import { events } from '@plinth/events'
-import { http } from '@plinth/http'
+import { http, Type } from '@plinth/http'
+import type { Operator } from '@plinth/iam'
 import { bilingual, defineBusinessErrors, key } from '@plinth/kernel'
 import { defineResourcePlugin, permission, pluginWith } from '@plinth/resource'
 import { c, table } from '@plinth/table'
 import t, { type Test } from 'tap'
+import type { TObject } from 'typebox'
 import { contactSaved, contacts, Team } from './fixtures/contacts.ts'
 import { outcomeOf, path, startContacts } from './fixtures/product.ts'
 
@@ -131,6 +133,66 @@ t.test('an operation about the rows of a user needs an owner', async (t) => {
   )
 })
 
+t.test('the input of an action has the titles, units and pickers of the columns', async (t) => {
+  const Order = table(
+    'acme_order',
+    {
+      id: c.id(),
+      clerkId: c.reference('iam.user').title('Clerk', '店员'),
+      price: c.amount({ asset: 'USD' }).title('Price', '价格'),
+    },
+    { title: { one: ['Order', '订单'], many: ['Orders', '订单'] }, owner: 'none' },
+  )
+  const { pages, operations } = pluginWith().resource(Order, {
+    area: 'acme',
+    path: '/api/v1/admin/acme-orders',
+    list: { access: permission('acme:order:view', 'View orders', '查看订单') },
+    actions: {
+      assign: {
+        access: permission('acme:order:assign', 'Assign orders', '分配订单'),
+        title: ['Assign', '分配'],
+        input: Type.Object({ clerkId: Type.Integer(), price: Type.Integer(), note: Type.String() }),
+        set: ({ input: { clerkId, price } }) => ({ clerkId, price }),
+      },
+    },
+    page: { group: 'orders', order: 90 },
+  })
+  const [action] = (pages[0] as ListPageDeclaration).actions ?? []
+  t.same(action?.ask, ['clerkId', 'price', 'note'])
+  t.same(action?.amounts, { price: { unit: 'USD' } })
+  t.strictSame(action?.options, {
+    clerkId: { labels: 'iam.user', optional: true, title: { en: 'Clerk', 'zh-CN': '店员' } },
+  })
+  const body = operations['assign']?.declaration.request?.body as TObject
+  t.same(
+    Object.entries(body.properties).map(([name, schema]) => [name, (schema as { readonly title?: string }).title]),
+    [
+      ['clerkId', 'Clerk'],
+      ['price', 'Price'],
+      ['note', undefined],
+    ],
+  )
+})
+
+t.test('a new row has a value in each column that needs one', async (t) => {
+  const { resource } = pluginWith()
+  const Entry = table(
+    'acme_entry',
+    { id: c.id(), ownerId: c.user(), text: c.text(9), count: c.integer().default(0), at: c.createdAt() },
+    { title: { one: ['Entry', '条目'], many: ['Entries', '条目'] }, owner: 'ownerId', erasure: 'removed' },
+  )
+  const shape = Entry.shape({ only: ['id', 'text'] })
+  const base = { area: 'acme', path: '/api/v1/acme-entries' }
+  t.throws(
+    () => resource(shape, { ...base, create: { access: 'user' } }),
+    /acme_entry: new rows need a value of ownerId,/,
+  )
+  resource(Entry, { ...base, create: { access: 'user' } })
+  resource(shape, { ...base, list: { access: 'user' } })
+  const prepare = ({ operator }: { readonly operator: Operator }) => ({ ownerId: operator.principal.userId })
+  t.ok(resource(shape, { ...base, create: { access: 'user', prepare } }).operations['create'])
+})
+
 t.test('the errors of the plugin declare the reasons of the resource', async (t) => {
   const errors = defineBusinessErrors('acme', { unknown: 'No.' }, { unknown: '404' })
   const options = { area: 'acme', path: '/api/v1/admin/acme', errors }
@@ -142,7 +204,12 @@ t.test('the errors of the plugin declare the reasons of the resource', async (t)
 })
 
 t.test('keys and tasks of the plugin are next to those of its resources', async (t) => {
-  const { config, scheduledTasks } = defineResourcePlugin({
+  const log = table(
+    'acme_log',
+    { id: c.id() },
+    { title: { one: ['Log', '日志'], many: ['Logs', '日志'] }, owner: 'none' },
+  )
+  const { config, scheduledTasks, entities } = defineResourcePlugin({
     id: 'acme.contacts',
     version: '1.0.0',
     kernel: '^1.0.0',
@@ -150,6 +217,7 @@ t.test('keys and tasks of the plugin are next to those of its resources', async 
     config: { 'platform.acme.pause': key.duration({ title: 'Pause', default: '1h' }) },
     migrations: [],
     resources: [contacts],
+    tables: [log],
     scheduledTasks: [
       {
         name: 'acme.count',
@@ -166,6 +234,7 @@ t.test('keys and tasks of the plugin are next to those of its resources', async 
     ],
   })
   t.same(Object.keys(config ?? {}), [...Object.keys(contacts.config), 'platform.acme.pause'])
+  t.strictSame(entities?.at(-1), log.entity)
   t.same(
     scheduledTasks?.map(({ name }) => name),
     [...contacts.tasks.map(({ name }) => name), 'acme.count'],

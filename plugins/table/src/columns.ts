@@ -322,3 +322,16 @@ export function withTitle<S extends TSchema>(schema: S, title: Localized | undef
   const titles = { title: title.en, 'x-title': title }
   return Object.defineProperties(titles, Object.getOwnPropertyDescriptors(schema)) as unknown as S
 }
+
+/** Returns schemas of a body. Members with the name of a column have its title, if they have none of their own. */
+export const withColumnTitles = (columns: Columns, properties: Readonly<Record<string, TSchema>>) =>
+  Object.fromEntries(
+    Object.entries(properties).map(([name, schema]) => [name, withTitle(schema, columns[name]?.description.title)]),
+  )
+
+/** Returns a title as it is written within a sentence: `Note` becomes `note`, `API key` stays. */
+export const inSentence = (title: string) =>
+  /^[A-Z][a-z]/.test(title) ? title.charAt(0).toLowerCase() + title.slice(1) : title
+
+/** Returns a name as part of a path, such as `move-stage`. */
+export const kebabCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)

@@ -10,6 +10,8 @@ export {
   type EditColumns,
   type Facts,
   type FactsOf,
+  inSentence,
+  kebabCase,
   localizedOf,
   type Plain,
   type PlainName,
@@ -19,14 +21,17 @@ export {
   type TimeName,
   titlesOfChoices,
   type ViewOf,
+  withColumnTitles,
   withTitle,
 } from './columns.ts'
-export { pageColumnOf, pickerOf } from './page-columns.ts'
+export { inputsOf, pageColumnOf, pickerOf } from './page-columns.ts'
 export type { CustomParts, CustomShape, Member, MemberOf, Shape, TableShape, ViewContext } from './shape.ts'
+export { assertColumns, assertValuesGiven } from './shape.ts'
 export {
   type EntityOf,
   type Erasure,
   type Owner,
+  reasonedUniques,
   type Table,
   type TableDescription,
   type TableOptions,

@@ -1,5 +1,5 @@
-import type { PageColumn, PageLabelPicker, Tone } from '@plinth/admin'
-import { type ColumnDescription, titlesOfChoices } from './columns.ts'
+import type { PageColumn, PageForm, PageLabelPicker, Tone } from '@plinth/admin'
+import { type ColumnDescription, type Columns, titlesOfChoices } from './columns.ts'
 
 /** Returns how a page shows the values of a column. */
 export function pageColumnOf(field: string, description: ColumnDescription): PageColumn {
@@ -33,3 +33,19 @@ export function pageColumnOf(field: string, description: ColumnDescription): Pag
  */
 export const pickerOf = ({ labels, title }: ColumnDescription): PageLabelPicker | undefined =>
   labels === undefined ? undefined : { labels, optional: true, ...(title && { title }) }
+
+/** Returns how a page lets people enter members of a body: those with the name of a column, by their unit or picker. */
+export function inputsOf(columns: Columns, names: readonly string[]): Required<Pick<PageForm, 'options' | 'amounts'>> {
+  const byName = <T>(of: (column: ColumnDescription) => T | undefined): Readonly<Record<string, T>> =>
+    Object.fromEntries(
+      names.flatMap((name) => {
+        const column = columns[name]
+        const value = column && of(column.description)
+        return value === undefined ? [] : [[name, value]]
+      }),
+    )
+  return {
+    options: byName(pickerOf),
+    amounts: byName(({ unit }) => unit && ('asset' in unit ? { unit: unit.asset } : { field: unit.in })),
+  }
+}

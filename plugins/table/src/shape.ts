@@ -183,6 +183,29 @@ const columnsIn = (request: Row, writable: Readonly<Record<string, ColumnDescrip
     }),
   )
 
+/**
+ * Checks the columns of new rows whose values come from requests with this schema, or by default.
+ *
+ * @throws TypeError if a column that must have a value gets none
+ */
+export function assertValuesGiven({ name, columns }: TableDescription, create: TObject): void {
+  const lacking = Object.entries(columns).flatMap(([property, { description }]) => {
+    const { isNullable, isCreation = false, defaultValue, role = 'user' } = description
+    const isSet = isNullable || isCreation || defaultValue !== undefined || role !== 'user' || property === 'id'
+    return isSet || property in create.properties ? [] : [property]
+  })
+  if (lacking.length > 0)
+    throw new TypeError(
+      `${name}: new rows need a value of ${lacking.join(', ')}, from the shape, a default or prepare.`,
+    )
+}
+
+/** @throws TypeError for a property that is no column */
+export function assertColumns({ name, columns }: TableDescription, row: Row): void {
+  const unknown = Object.keys(row).find((property) => columns[property] === undefined)
+  if (unknown !== undefined) throw new TypeError(`${name} has no column ${unknown}.`)
+}
+
 const schemaOf = (member: Member<never, TSchema> | undefined) => member && withTitle(member.schema, member.title)
 
 /** A default appears in the create schema only. In a change, it would replace the stored value. */

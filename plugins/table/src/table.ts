@@ -235,3 +235,7 @@ function ownerPropertiesOf(owner: Owner<Columns>): readonly string[] {
   if ('through' in owner) return [owner.column]
   return Object.values(owner)
 }
+
+/** Returns the unique columns whose violation callers may see. */
+export const reasonedUniques = ({ uniques }: TableDescription) =>
+  uniques.flatMap(({ columns, reason }) => (reason === undefined ? [] : [{ columns, reason }]))

@@ -1,5 +1,6 @@
 import t from 'tap'
 import {
+  brokenRule,
   type Field,
   fixingPlace,
   formOf,
@@ -131,18 +132,14 @@ t.test(
 )
 
 t.test('I-109 I-110 hints appear early and are never stricter than the rule of the server', async (t) => {
-  const hint = (path: string, value: string, others = {}) => {
-    const rule = hintOf(named(path), { ...others, [path]: value })
-    return rule && { keyword: rule.keyword, ...(rule.limit === undefined ? {} : { limit: rule.limit }) }
-  }
+  const hint = (path: string, value: string, others = {}) => hintOf(named(path), { ...others, [path]: value })
   t.same(hint('site.name', ''), { keyword: 'required' })
   t.same(hint('site.name', 'Shop'), undefined)
   t.same(hint('site.name', 'Emporium'), { keyword: 'maxLength', limit: 5 })
   t.same(hint('site.url', 'no address, the server will say so'), undefined)
   t.same(hint('database.port', '70000'), { keyword: 'maximum', limit: 65_535 })
   t.same(hint('database.port', '0'), { keyword: 'minimum', limit: 1 })
-  t.same(hint('database.port', '5.5'), { keyword: 'type', limit: 'integer' })
-  t.same(hint('database.port', 'mysql'), { keyword: 'type', limit: 'integer' })
+  t.same(hint('database.port', '5e3'), { keyword: 'integer' })
   t.same(hint('database.port', ' 5432 '), undefined)
   t.same(hint('administrator.confirmPassword', 'b', { 'administrator.password': 'a' }), { keyword: 'confirm' })
   t.same(hint('administrator.confirmPassword', 'a', { 'administrator.password': 'a' }), undefined)
@@ -150,9 +147,8 @@ t.test('I-109 I-110 hints appear early and are never stricter than the rule of t
 })
 
 t.test('the length of a text is counted as on the server', async (t) => {
-  const hint = (name: string) => hintOf(named('site.name'), { 'site.name': name })
-  t.same(hint('\u{1F3DB}'.repeat(5)), undefined)
-  t.match(hint('\u{1F3DB}'.repeat(6)), { keyword: 'maxLength', limit: 5 })
+  t.same(brokenRule('\u{1F3DB}'.repeat(5), { type: 'string', maxLength: 5 }), undefined)
+  t.same(brokenRule('\u{1F3DB}'.repeat(6), { type: 'string', maxLength: 5 }), { keyword: 'maxLength', limit: 5 })
 })
 
 t.test('I-201 P42 the language is the best match of the browser languages, or English', async (t) => {

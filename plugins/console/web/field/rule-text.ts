@@ -3,7 +3,6 @@ import { type BrokenSchemaRule, timePattern } from './schema-rules.ts'
 
 const ruleTexts = {
   required: 'schema.rule.required',
-  confirm: 'schema.rule.confirm',
   enum: 'schema.rule.enum',
   minLength: 'schema.rule.minLength',
   maxLength: 'schema.rule.maxLength',

@@ -1,5 +1,37 @@
-import { type BrokenSchemaRule, brokenSchemaRule, type Schema, writtenOf } from '../field/schema-rules.ts'
-import type { Condition, DefaultValue, FieldDefinition, FormDefaults, FormSchema, InstallForm } from './wire.ts'
+import type { Condition, FieldDefinition, FormDefaults, FormSchema, InstallForm } from './wire.ts'
+
+/** A violated rule of a form field, with its limit. */
+export interface BrokenRule {
+  readonly keyword: 'required' | 'confirm' | 'integer' | 'minimum' | 'maximum' | 'maxLength'
+  readonly limit?: number
+}
+
+/** Rules for the value of a form field. */
+interface FieldRules {
+  /** `integer` for an integer. Any other word means text. */
+  readonly type: string
+  readonly minimum?: number | undefined
+  readonly maximum?: number | undefined
+  /** Maximum number of characters. */
+  readonly maxLength?: number | undefined
+}
+
+/**
+ * Returns the first rule that a value violates. The page reports it early. The server makes the final decision and has
+ * further rules.
+ */
+export function brokenRule(value: unknown, rules: FieldRules): BrokenRule | undefined {
+  const { type, minimum, maximum, maxLength } = rules
+  if (type === 'integer') {
+    if (!Number.isInteger(value)) return { keyword: 'integer' }
+    if (minimum !== undefined && Number(value) < minimum) return { keyword: 'minimum', limit: minimum }
+    if (maximum !== undefined && Number(value) > maximum) return { keyword: 'maximum', limit: maximum }
+    return undefined
+  }
+  // The length is counted as on the server: a character outside of the basic multilingual plane counts as one.
+  const isTooLong = typeof value === 'string' && maxLength !== undefined && [...value].length > maxLength
+  return isTooLong ? { keyword: 'maxLength', limit: maxLength } : undefined
+}
 
 /** Value of a form field: text (also for numbers), or true or false for a switch. */
 type Value = string | boolean
@@ -85,22 +117,19 @@ export function fixingPlace({ fixed }: Field, values: Values): string | undefine
 
 const holds = ({ field, values: expected }: Condition, values: Values) => expected.includes(values[field] ?? '')
 
-/** Rules of a field, as a schema. The server has further rules. */
-const schemaOf = ({ type, hints }: Field): Schema => ({ type, ...hints })
-
 /** Returns the rule that the value of a visible field violates. */
-export function hintOf(field: Field, values: Values): BrokenSchemaRule | undefined {
+export function hintOf(field: Field, values: Values): BrokenRule | undefined {
   const value = values[field.path] ?? ''
-  if (value === '' && field.type !== 'boolean') return field.required ? brokenBy('required') : undefined
-  const isOther = field.path === 'administrator.confirmPassword' && value !== values['administrator.password']
-  return isOther ? brokenBy('confirm') : brokenSchemaRule(sentValue(field, value), schemaOf(field))
+  if (value === '' && field.type !== 'boolean') return field.required ? { keyword: 'required' } : undefined
+  if (field.path === 'administrator.confirmPassword' && value !== values['administrator.password']) {
+    return { keyword: 'confirm' }
+  }
+  return brokenRule(sentValue(field, value), { type: field.type, ...field.hints })
 }
-
-const brokenBy = (keyword: string): BrokenSchemaRule => ({ keyword, limit: undefined, path: '' })
 
 /** Returns the form in the format that the server accepts: only visible fields, and numbers instead of texts. */
 export function formOf(groups: readonly Group[], values: Values): InstallForm {
-  const form: Record<string, Record<string, DefaultValue>> = {}
+  const form: Record<string, Record<string, string | number | boolean | null>> = {}
   for (const { code, fields } of groups) {
     const visible = fields.filter((field) => isVisible(field, values))
     form[code] = Object.fromEntries(visible.map((field) => [field.name, sentValue(field, values[field.path] ?? '')]))
@@ -108,6 +137,8 @@ export function formOf(groups: readonly Group[], values: Values): InstallForm {
   return form
 }
 
-/** Invalid numbers are sent as text, so that the server reports them. */
-const sentValue = (field: Field, value: Value): DefaultValue =>
-  field.type === 'integer' && value === '' ? null : (writtenOf(value, schemaOf(field)) as DefaultValue)
+function sentValue({ type }: Field, value: Value): string | number | boolean | null {
+  if (type !== 'integer' || typeof value === 'boolean') return value
+  // Invalid numbers are sent unchanged, so that the server reports them.
+  return value === '' ? null : /^-?\d{1,15}$/.test(value.trim()) ? Number(value) : value
+}

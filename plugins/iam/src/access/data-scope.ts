@@ -1,6 +1,7 @@
 import { raw } from '@mikro-orm/core'
 import type { SqlEntityManager } from '@mikro-orm/sql'
 import { rowsOfUser, rowsThroughSql } from '@plinth/database'
+import type { BusinessError } from '@plinth/kernel'
 import type { Actor, GuardedRequest, Principal, RowOwner } from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import { User } from '../entities.ts'
@@ -117,6 +118,10 @@ export async function userInScope(em: SqlEntityManager, id: number, actor: Actor
   if (user === null) throw businessError('user-unknown')
   return user
 }
+
+/** Returns the error for a user, or another owner of a row, outside the data scope of the caller. */
+export const outOfScope = (field: string | undefined): BusinessError =>
+  businessError('out-of-scope', field === undefined ? {} : { data: { field } })
 
 /**
  * Checks that a principal may assign this organisation to users or rows; null means no organisation. A principal with

@@ -1,7 +1,6 @@
 import type { Database } from '@plinth/database'
-import { assertOrgInScope, rowsInScope, usersInScope } from '../access/data-scope.ts'
+import { assertOrgInScope, outOfScope, rowsInScope, usersInScope } from '../access/data-scope.ts'
 import type { Identity, LoginAttempt, Principal, RowOwner, Session } from '../contract.ts'
-import { businessError } from '../declarations.ts'
 import { User } from '../entities.ts'
 import type { Login } from './login.ts'
 import type { TokenCheck } from './token-check.ts'
@@ -34,7 +33,7 @@ export class IdentityService implements Identity {
   async assertInScope(principal: Principal, userIds: readonly number[], field?: string): Promise<void> {
     const reached = await this.reachedOf(principal, userIds)
     if (userIds.every((id) => reached.has(id))) return
-    throw businessError('out-of-scope', field === undefined ? {} : { data: { field } })
+    throw outOfScope(field)
   }
 
   async reachedOf(principal: Principal, userIds: readonly number[]): Promise<ReadonlySet<number>> {

@@ -5,12 +5,12 @@ import { useLanguage } from '../../app/app.tsx'
 import { Frame } from '../../app/frame.tsx'
 import { Notice } from '../../app/notice.tsx'
 import { useLoaded } from '../../app/use-loaded.ts'
-import { formText } from '../../field/rule-text.ts'
-import type { BrokenSchemaRule } from '../../field/schema-rules.ts'
+import type { Translate } from '../../text/texts.ts'
 import { ApiFailureNotice } from '../api-failure-notice.tsx'
 import { readDraft, storeDraft } from '../draft.ts'
 import type { InstallApi } from '../install-api.ts'
 import {
+  type BrokenRule,
   type Field,
   formOf,
   groupsOf,
@@ -48,7 +48,7 @@ interface ConfigurationStepProps {
  * Errors by field path. An error is a rule of the page, which is shown in the current language, or a message of the
  * server.
  */
-type Errors = Readonly<Record<string, BrokenSchemaRule | string>>
+type Errors = Readonly<Record<string, BrokenRule | string>>
 
 /** Step 2 of the installer: shows the form that the server describes, then a preview of the changes. */
 export function ConfigurationStep({ api, values, found, ...on }: ConfigurationStepProps) {
@@ -151,7 +151,7 @@ export function ConfigurationStep({ api, values, found, ...on }: ConfigurationSt
 
   const errorOf = (field: Field) => {
     const error = errors[field.path]
-    return typeof error === 'object' ? formText(translate, error) : error
+    return typeof error === 'object' ? ruleText(translate, error, field) : error
   }
   const count = Object.keys(errors).length
   return (
@@ -233,3 +233,20 @@ const problemOf = ({ database }: FormDefaults): ServerFieldError => ({
   field: String(database?.['faultField'] ?? ''),
   message: String(database?.['fault'] ?? ''),
 })
+
+/** Returns the text of a broken rule. */
+function ruleText(translate: Translate, { keyword, limit }: BrokenRule, { hints }: Field): string {
+  switch (keyword) {
+    case 'required':
+      return translate('rule.required')
+    case 'confirm':
+      return translate('rule.confirm')
+    case 'maxLength':
+      return translate('rule.maxLength', { limit })
+    case 'minimum':
+    case 'maximum':
+      return translate('rule.range', { minimum: hints.minimum ?? '…', maximum: hints.maximum ?? '…' })
+    default:
+      return translate('rule.integer')
+  }
+}
