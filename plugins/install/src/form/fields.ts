@@ -62,7 +62,7 @@ interface Field<T extends FieldView['type'] = FieldView['type']> {
   readonly hints?: Partial<FieldView['hints']>
   readonly shownWhen?: Condition
   readonly rule?: rules.FieldRule
-  /** Where the value is stored. Default: in the file for a connection, otherwise in the database. */
+  /** Default: `file` for keys of the database and of Redis, `database` for other keys. */
   readonly home?: FormSetting['home']
   /** Returns the value of the key. Default: the text of the field. */
   readonly value?: (form: FormValues, running: ReadConfiguredValue) => JsonValue
