@@ -10,6 +10,7 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { baseOfChange, changedPaths, concernedProofs } from './changed-paths.ts'
 import { addCounts, type Counts, lastLine } from './count-tests.ts'
 import { linkCheckout } from './linked-checkout.ts'
@@ -22,6 +23,9 @@ const limits = { concerned: 15 * minuteMs, day: 40 * minuteMs, end: 44 * minuteM
 const elapsedMs = () => performance.now() - beginning
 const typicalMs = (name: string) => (proofs[name]?.minutes ?? 0) * minuteMs
 
+/** One line per failure of `npm test`. They are printed again at the end, because the output of the proofs is long. */
+const failures: string[] = []
+
 /** Runs `npm test` and returns its counts. Its last line is printed by this program, at the end. */
 async function runTests(): Promise<Counts> {
   const child = spawn('npm', ['test'], {
@@ -29,13 +33,14 @@ async function runTests(): Promise<Counts> {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const closed = once(child, 'close')
-  let tail = ''
-  for await (const chunk of child.stdout.setEncoding('utf8')) {
-    tail = (tail + chunk).slice(-1_000)
-    process.stdout.write(chunk)
+  let last = ''
+  for await (const line of createInterface({ input: child.stdout })) {
+    if (line.startsWith('FAILED: ')) failures.push(line)
+    last = line
+    console.log(line)
   }
   const [exitCode] = await closed
-  const [, passed = 0, failed = 0, skipped = 0] = /(\d+) passed, (\d+) failed, (\d+) skipped\s*$/.exec(tail) ?? []
+  const [, passed = 0, failed = 0, skipped = 0] = /^(\d+) passed, (\d+) failed, (\d+) skipped$/.exec(last) ?? []
   const isCounted = exitCode === 0 || Number(failed) > 0
   return { passed: Number(passed), failed: isCounted ? Number(failed) : 1, skipped: Number(skipped) }
 }
@@ -88,6 +93,7 @@ async function compareWithBase(name: string): Promise<string> {
   }
 }
 
+for (const line of failures) console.log(line)
 console.log('\n== proofs')
 for (const line of results) console.log(line)
 if (remaining.size > 0) console.log(`not run: ${[...remaining].join(', ')}`)

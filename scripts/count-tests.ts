@@ -106,7 +106,7 @@ async function runFile(file: string, { cwd, env, grep, limitMs }: RunOptions): P
 
 /**
  * Runs test files and counts their assertions. Prints one line per file with the progress, its failures, and the reasons of skipped
- * tests.
+ * tests. At the end, it prints one line per failure, which begins with `FAILED: `.
  *
  * With `PLINTH_TEST_MACHINE=complete`, as in `.ci/run`, a test that was skipped because something is missing on the machine (its
  * reason begins with "no ") has failed.
@@ -142,6 +142,8 @@ export async function runTests(words: readonly string[], options: RunOptions = {
   const isComplete = process.env['PLINTH_TEST_MACHINE'] === 'complete'
   const wrong = isComplete ? skips.filter(({ reason }) => reason.startsWith('no ')) : []
   for (const { file, name, reason } of wrong) console.log(`MUST NOT BE SKIPPED ${file}: ${name} (${reason})`)
+  for (const { file, failures } of outcomes)
+    for (const failure of failures) console.log(`FAILED: ${file}: ${failure.split('\n', 1)[0]}`)
 
   const passed = outcomes.reduce((sum, one) => sum + one.passed, 0)
   const failed = outcomes.reduce((sum, one) => sum + one.failures.length, 0) + wrong.length
