@@ -108,7 +108,7 @@ export const NotificationRow = defineEntity({
   indexes: [
     { properties: ['state', 'id'] },
     { properties: ['state', 'notBefore', 'id'] },
-    { properties: ['notBefore', 'id'] },
+    { properties: ['notBefore', 'createdAt', 'id'] },
     { properties: ['createdAt', 'id'] },
     { properties: ['userId', 'id'] },
     { properties: ['orgId', 'id'] },

@@ -27,6 +27,7 @@ import { storeClaimedState } from './migrations/0008-remember-claimed.ts'
 import { nameRecipients } from './migrations/0009-name-recipients.ts'
 import { indexScheduled } from './migrations/0010-index-scheduled.ts'
 import { linkClaim } from './migrations/0011-link-claim.ts'
+import { indexKeptMessages } from './migrations/0012-index-kept-messages.ts'
 import { figureCharts, sendTiles } from './overview.ts'
 import { notificationTables } from './personal-data.ts'
 import { figureRoutes } from './send-log/figure-routes.ts'
@@ -76,6 +77,7 @@ export default definePlugin({
     nameRecipients,
     indexScheduled,
     linkClaim,
+    indexKeptMessages,
   ],
   entities,
   scheduledTasks: [purgeSendLog, findInterruptedSends],

@@ -39,7 +39,7 @@ export const purgeSendLog = createPurgeTask<Uses>('platform.notification.send-lo
       },
       {
         ...rowsBefore('notification_message', 'not_before', before),
-        orderBy: 'not_before, id',
+        orderBy: 'not_before, created_at, id',
         dependents: messageParts,
       },
     ]
