@@ -133,6 +133,7 @@ export function shapeOf(table: TableDescription, { only, members = {} }: ShapePa
       }),
     },
     async viewsOf(rows, at) {
+      if (added.length === 0) return rows.map((row) => view.of(row as never) as Row)
       const loaded = await Promise.all(
         added.map(async ([name, { loaded }]) => [name, await loaded?.(rows as never[], at)] as const),
       )

@@ -83,14 +83,17 @@ export function viewOf<Row extends object, const Given extends Own<Row>>(
     }
     return [property, given[property] ?? derived()] as const
   })
-  const moments: ReadonlySet<string> = new Set(schemas.flatMap(([name, schema]) => (isMoment(schema) ? [name] : [])))
-  const shown = (name: string, value: unknown) =>
-    moments.has(name) && value !== null ? new Date(value as number | Date).toISOString() : value
+  const members = schemas.map(([name, schema]) => ({ name, isMoment: isMoment(schema) }))
   return {
     schema: Type.Object(Object.fromEntries(schemas)) as never,
     of: (row) => {
       const values: Readonly<Record<string, unknown>> = row
-      return Object.fromEntries(schemas.map(([name]) => [name, shown(name, values[name] ?? null)])) as never
+      const shown: Record<string, unknown> = {}
+      for (const { name, isMoment } of members) {
+        const value = values[name] ?? null
+        shown[name] = isMoment && value !== null ? new Date(value as number | Date).toISOString() : value
+      }
+      return shown as never
     },
   }
 }
