@@ -1,5 +1,6 @@
 import { adminDetail, adminForm, adminList, adminTile } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
+import { apiTokenPages } from './api-tokens/api-token-pages.ts'
 
 const role = { labels: 'iam.role', title: text('Role', '角色') }
 const roleChoice = { labels: 'iam.role', title: text('Roles', '角色') }
@@ -135,6 +136,7 @@ const user = adminDetail('getAdminIamUsersById', (it) => ({
   ],
   related: [
     { page: 'iam.user-sessions', title: text('Sessions', '会话'), filter: { id: 'id' } },
+    { page: 'iam.api-tokens', title: text('API tokens', 'API 令牌'), filter: { userId: 'id' } },
     { page: 'iam.login-audit', title: text('Logins', '登录记录'), filter: { userId: 'id' } },
     {
       page: 'iam.audit',
@@ -381,6 +383,7 @@ export const pages = [
   audit,
   auditEntry,
   loginAudit,
+  ...apiTokenPages,
 ]
 
 export const userTiles = [
