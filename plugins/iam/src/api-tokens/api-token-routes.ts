@@ -52,11 +52,13 @@ export const apiTokenRoutes = [
     path: ownPath,
     compress: false,
     summary: 'Create an API token; only this response contains it',
+    description:
+      'You can only choose permissions and a data scope that you have. Without permissions, the token can only read your account. The name says where the token is used.',
     access: 'user',
     annotations: [idempotent],
     request: {
       body: Type.Object({
-        name: line(100, { minLength: 1, description: 'Says where the token is used.' }),
+        name: line(100, { minLength: 1 }),
         expiresAt: Type.String({
           ...instant,
           description: 'End of the token, at most `platform.iam.api-token.max-lifetime` from now.',
@@ -66,7 +68,6 @@ export const apiTokenRoutes = [
           Type.Array(Type.String({ maxLength: 128, pattern: '^[a-z0-9:._-]+$' }), {
             maxItems: 500,
             uniqueItems: true,
-            description: 'Permissions of the token, which you must have. Default: none.',
           }),
         ),
       }),
