@@ -158,7 +158,8 @@ export const permissions: readonly PermissionDeclaration[] = [
 ]
 
 const permissionNames = { labels: 'iam.permission' }
-const dataScopes = {
+/** Names of the data scopes. */
+export const dataScopes = {
   all: text('All data', '全部数据'),
   org: text('Data of the organisation', '本组织数据'),
   self: text('Own data', '本人数据'),

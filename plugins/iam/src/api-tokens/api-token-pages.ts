@@ -1,11 +1,7 @@
 import { adminForm, adminList } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
+import { dataScopes } from '../declarations.ts'
 
-const scopes = {
-  all: text('All data', '全部数据'),
-  org: text('Data of the organisation', '本组织数据'),
-  self: text('Own data', '本人数据'),
-}
 const scopeTones = { all: 'warn', org: 'info', self: 'quiet' } as const
 
 const revoke = {
@@ -32,7 +28,7 @@ const ownApiTokens = adminList('getIamUsersMeApiTokens', (row) => ({
     row.text('name'),
     row.text('firstCharacters', { mono: true }),
     row.reference('permissions', { labels: 'iam.own-permission' }),
-    row.status('dataScope', scopeTones, { labels: scopes }),
+    row.status('dataScope', scopeTones, { labels: dataScopes }),
     row.time('expiresAt'),
     row.time('lastUsedAt'),
     row.text('lastUsedNetwork', { hidden: true }),
@@ -64,7 +60,7 @@ const apiTokens = adminList('getAdminIamApiTokens', (row) => ({
     row.text('name'),
     row.text('firstCharacters', { mono: true }),
     row.reference('permissions', { labels: 'iam.permission' }),
-    row.status('dataScope', scopeTones, { labels: scopes }),
+    row.status('dataScope', scopeTones, { labels: dataScopes }),
     row.time('expiresAt'),
     row.time('lastUsedAt'),
     row.text('lastUsedNetwork', { hidden: true }),

@@ -20,7 +20,13 @@ import { rowsInScope } from '../access/data-scope.ts'
 import { actorOf } from '../accounts/inputs.ts'
 import { dataScopeSchema } from '../accounts/views.ts'
 import { permissionCodes } from '../declarations.ts'
-import { apiTokenView, createdApiTokenView, ownedApiTokenView, viewOfApiToken, viewOfOwnedApiToken } from './api-token-views.ts'
+import {
+  apiTokenView,
+  createdApiTokenView,
+  ownedApiTokenView,
+  viewOfApiToken,
+  viewOfOwnedApiToken,
+} from './api-token-views.ts'
 import type { ApiTokens } from './api-tokens.ts'
 import { ApiTokenRow } from './entities.ts'
 
@@ -119,7 +125,8 @@ export const apiTokenRoutes = [
       return listResponse(
         query,
         newestFirst,
-        async (window) => mapListRows(await findPage(db.fork(), ApiTokenRow, where, window), viewOfOwnedApiToken(apiTokens)),
+        async (window) =>
+          mapListRows(await findPage(db.fork(), ApiTokenRow, where, window), viewOfOwnedApiToken(apiTokens)),
         range,
       )
     },

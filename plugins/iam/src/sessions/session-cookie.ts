@@ -106,7 +106,7 @@ export function cookieToken(request: Pick<HttpRequest, 'headers'> & Browser): st
 }
 
 export const hasSessionCookie = (request: Pick<HttpRequest, 'headers'> & Browser): boolean =>
-  valuesOf(request.headers.cookie, placeOf(request).name).length > 0
+  request.headers.cookie !== undefined && valuesOf(request.headers.cookie, placeOf(request).name).length > 0
 
 export const hasAmbiguousCookie = (request: Pick<HttpRequest, 'headers'> & Browser): boolean =>
   valuesOf(request.headers.cookie, placeOf(request).name).length > 1
