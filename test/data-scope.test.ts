@@ -72,10 +72,19 @@ async function startFilled(t: Test, config: Readonly<Record<string, JsonValue>>)
   const codes = (await ask('GET', '/api/v1/admin/iam/permissions')).map(({ code }: { code: string }) => code)
   const roleOf = async (code: string, dataScope: DataScope, permissions: readonly string[]): Promise<number> =>
     (await ask('POST', '/api/v1/admin/iam/roles', { code, name: code, dataScope, permissions })).id
-  const operator = async (scope: DataScope) => {
-    const role = await roleOf(`operators-${scope}`, scope, codes)
-    const user = { username: `operator-${scope}`, password: 'Correct-horse-7', orgId: operatorsOrg, roleIds: [role] }
+  const operator = async (scope: DataScope, orgId = operatorsOrg) => {
+    const name = `operator-${scope}-${orgId}`
+    const role = await roleOf(name, scope, codes)
+    const user = { username: name, password: 'Correct-horse-7', orgId, roleIds: [role] }
     return tokenOf((await people.create(user, origin)).id)
+  }
+  /** Creates an API token with this data scope and all permissions, of the user of a session. */
+  const apiToken = async (session: string, dataScope: DataScope): Promise<string> => {
+    const expiresAt = new Date(Date.now() + 86_400_000).toISOString()
+    const body = { name: dataScope, expiresAt, dataScope, permissions: codes }
+    const { code, text } = await send('POST', '/api/v1/iam/users/me/api-tokens', session, body)
+    if (code !== '200') throw new Error(text)
+    return JSON.parse(text).data.token
   }
   const roleId = await roleOf('foreign', 'self', [])
   const { id: userId } = await people.create({ ...markedUser, roleIds: [roleId] }, origin)
@@ -109,6 +118,7 @@ async function startFilled(t: Test, config: Readonly<Record<string, JsonValue>>)
     running,
     operations: permissionOperations(await server.openapi()),
     operator,
+    apiToken,
     send,
     state,
     names,
@@ -152,7 +162,8 @@ for (const { dialect, skip } of dialectsUnderTest) {
   t.test(title, { skip, timeout: 900_000 }, async (t) => {
     const db = await createDatabase(dialect)
     t.teardown(() => db.drop())
-    const { rootId, running, operations, operator, send, state, names, ownNames, ids } = await startFilled(t, db.config)
+    const filled = await startFilled(t, db.config)
+    const { rootId, running, operations, operator, apiToken, send, state, names, ownNames, ids } = filled
     const undeclared = operations.filter((operation) => operation['x-data-scope'] === undefined).map(nameOf)
     t.same(undeclared, [], 'every operation declares its scope')
     const open = operations.filter(({ method, ...one }) => method !== 'GET' && one['x-data-scope'] === 'none')
@@ -163,9 +174,17 @@ for (const { dialect, skip } of dialectsUnderTest) {
     const wrong: string[] = []
     let requests = 0
     const marks = [rowMarker, String(names.userId), String(rootId), ...ids]
-    const tokens = { org: await operator('org'), self: await operator('self') }
-    for (const scope of ['org', 'self'] as const) {
-      const token = tokens[scope]
+    const [all, org, self] = [await operator('all'), await operator('org'), await operator('self')]
+    // The owners of these API tokens may reach all rows, so only the tokens restrict the requests. Each owner has its own
+    // organisation, because the audit of the other callers contains the ids that they have sent.
+    const owners = [await operator('all', operatorsOrg + 1), await operator('all', operatorsOrg + 2)] as const
+    const callers = {
+      org,
+      self,
+      'API token with org': await apiToken(owners[0], 'org'),
+      'API token with self': await apiToken(owners[1], 'self'),
+    }
+    for (const [scope, token] of Object.entries(callers)) {
       for (const operation of operations) {
         for (const { url, payload } of requestsFor(operation, names)) {
           requests++
@@ -219,11 +238,13 @@ for (const { dialect, skip } of dialectsUnderTest) {
       }
       return unseen
     }
-    const unseen = await unseenBy(await operator('all'), names, marks)
+    const unseen = await unseenBy(all, names, marks)
     t.same(unseen, [], 'each operation that reads rows of the caller has a marked row to show to scope "all"')
     const ownMarks = [ownOrgRowMarker, String(ownNames.userId), String(ownNames.idOf('MoneyAccount'))]
-    const unseenMate = await unseenBy(tokens.org, ownNames, ownMarks)
+    const unseenMate = await unseenBy(org, ownNames, ownMarks)
     t.same(unseenMate, [], 'an operator sees the rows of a user of the same organisation')
+    const unseenByToken = await unseenBy(await apiToken(all, 'org'), ownNames, ownMarks)
+    t.same(unseenByToken, [], 'and so does an API token')
   })
 }
 

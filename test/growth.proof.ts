@@ -89,6 +89,13 @@ t.test('no purge blocks the event loop, whatever its table contains', { timeout:
     'iam.purge': {
       iam_login_audit: { occurred_at: time },
       iam_audit: { occurred_at: time },
+      iam_api_token: {
+        token_hash: "'a' || n",
+        permissions: "'[]'",
+        data_scope: "'self'",
+        expires_at: time,
+        created_at: time,
+      },
       iam_token: { token_hash: "'t' || n", expires_at: time, last_seen_at: time, created_at: time },
     },
     'events.purge': {

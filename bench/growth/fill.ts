@@ -181,6 +181,21 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
       }),
     },
     {
+      table: 'iam_api_token',
+      rows: users,
+      row: (word, rows) => ({
+        id: 'i',
+        user_id: 'i',
+        name: `'script'`,
+        token_hash: `'filled-' || i`,
+        first_characters: `'abcd'`,
+        permissions: word.json('[]'),
+        data_scope: `'self'`,
+        created_at: everyMoment(rows, word),
+        expires_at: everyMoment(rows, word),
+      }),
+    },
+    {
       table: 'iam_login_audit',
       rows: audits,
       row: (word, rows) => ({

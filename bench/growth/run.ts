@@ -98,7 +98,7 @@ async function measureCalls(products: Products): Promise<string[][]> {
 }
 
 const purges = [
-  { task: 'iam.purge', tables: ['iam_token', 'iam_login_audit', 'iam_audit'] },
+  { task: 'iam.purge', tables: ['iam_token', 'iam_api_token', 'iam_login_audit', 'iam_audit'] },
   { task: 'events.purge', tables: ['outbox_event'] },
   { task: 'notification.send-log.purge', tables: ['notification_send_log', 'notification_message'] },
   { task: 'notification.rules.purge', tables: ['notification_rule_state'] },

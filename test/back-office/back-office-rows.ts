@@ -134,6 +134,9 @@ export async function startWithRows(
     )
   const [anna, bela, chen] = created
 
+  const expiresAt = new Date(Date.now() + 30 * 86_400_000).toISOString()
+  await root('POST', 'iam/users/me/api-tokens', { name: 'Stock report', expiresAt, permissions: ['iam:user:view'] })
+
   // Changes configuration values. One of them takes effect only after a restart.
   for (const [key, value, reason] of [
     ['platform.site.title', 'Tea House', 'The shop has a name'],

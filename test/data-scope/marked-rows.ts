@@ -93,6 +93,7 @@ function membersOf(
     AsyncTask: { status: 'succeeded', params: '{}', note: null, failure: null, beat: 0, fence: 0, holder: null },
     IamAudit: { actor: `user:${userId}`, summary: { mark } },
     IamToken: { expiresAt: tomorrow, revokedAt: null },
+    IamApiToken: { firstCharacters: 'abcd', permissions: [], dataScope: 'self', expiresAt: tomorrow, revokedAt: null },
     CheckoutSale: { offerId: idOf('CheckoutOffer') },
     ForumPost: { boardId: idOf('ForumBoard') },
     ForumSubscription: { boardId: idOf('ForumBoard') },

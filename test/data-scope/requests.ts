@@ -32,6 +32,7 @@ const targets: readonly (readonly [prefix: string, name: (names: Names) => strin
   ['/api/v1/admin/events/outbox/', ({ idOf }) => idOf('OutboxEvent')],
   ['/api/v1/admin/iam/users/', ({ userId }) => userId],
   ['/api/v1/admin/iam/sessions/', ({ idOf }) => idOf('IamToken')],
+  ['/api/v1/admin/iam/api-tokens/', ({ idOf }) => idOf('IamApiToken')],
   ['/api/v1/admin/iam/roles/', ({ roleId }) => roleId],
   ['/api/v1/admin/install/sessions/', ({ mark }) => mark],
   ['/api/v1/admin/mall/orders/', ({ mark }) => mark],

@@ -37,6 +37,15 @@ export async function callUserOperations({ admin, clientOf, publicClient, admini
     bob.PUT('/api/v1/iam/users/me', { body: { mobile: '+8613800138001', currentPassword: password } }),
   )
   await assertSuccess(bob.DELETE('/api/v1/iam/users/me/sessions'))
+  const expiresAt = new Date(Date.now() + 86_400_000).toISOString()
+  const script = { name: 'script', expiresAt }
+  const { id: tokenId, token } = await assertSuccess(bob.POST('/api/v1/iam/users/me/api-tokens', { body: script }))
+  await assertSuccess(clientOf(token).GET('/api/v1/iam/users/me'))
+  await assertSuccess(bob.GET('/api/v1/iam/users/me/api-tokens'))
+  await assertSuccess(bob.DELETE('/api/v1/iam/users/me/api-tokens/{id}', { params: { path: { id: tokenId } } }))
+  const second = await assertSuccess(bob.POST('/api/v1/iam/users/me/api-tokens', { body: script }))
+  await assertSuccess(admin.GET('/api/v1/admin/iam/api-tokens'))
+  await assertSuccess(admin.DELETE('/api/v1/admin/iam/api-tokens/{id}', { params: { path: { id: second.id } } }))
   const newPassword = 'Correct-horse-10'
   await assertSuccess(bob.PUT('/api/v1/iam/users/me/password', { body: { currentPassword: password, newPassword } }))
   await assertSuccess(bob.POST('/api/v1/auth/logout'))

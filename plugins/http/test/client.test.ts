@@ -42,6 +42,9 @@ t.test('an operation lists the reasons of its handler, its guards and its input'
 const program = `
 import { createApiClient } from './index.ts'
 const client = createApiClient({ baseUrl: 'http://localhost' })
+createApiClient({ baseUrl: 'http://localhost', token: 'plinthpat_example' })
+// @ts-expect-error a token is a text
+createApiClient({ token: 1 })
 const { data, error } = await client.GET('/api/v1/shop/items/cup')
 if (data?.code === '200') {
   const name: string = data.data.name

@@ -1,14 +1,11 @@
 import { adminDetail, adminForm, adminList, adminTile } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
+import { apiTokenPages } from './api-tokens/api-token-pages.ts'
+import { dataScopes } from './declarations.ts'
 
 const role = { labels: 'iam.role', title: text('Role', '角色') }
 const roleChoice = { labels: 'iam.role', title: text('Roles', '角色') }
 
-const scopes = {
-  all: text('All data', '全部数据'),
-  org: text('Data of the organisation', '本组织数据'),
-  self: text('Own data', '本人数据'),
-}
 const scopeTones = { all: 'warn', org: 'info', self: 'quiet' } as const
 
 /** Ways to sign in. Other plugins may add further ways. */
@@ -135,6 +132,7 @@ const user = adminDetail('getAdminIamUsersById', (it) => ({
   ],
   related: [
     { page: 'iam.user-sessions', title: text('Sessions', '会话'), filter: { id: 'id' } },
+    { page: 'iam.api-tokens', title: text('API tokens', 'API 令牌'), filter: { userId: 'id' } },
     { page: 'iam.login-audit', title: text('Logins', '登录记录'), filter: { userId: 'id' } },
     {
       page: 'iam.audit',
@@ -155,7 +153,7 @@ const roles = adminList('getAdminIamRoles', (row) => ({
   columns: [
     row.text('name', { link: true }),
     row.text('code', { mono: true }),
-    row.status('dataScope', scopeTones, { labels: scopes }),
+    row.status('dataScope', scopeTones, { labels: dataScopes }),
     row.flag('builtIn'),
     row.text('description'),
     row.time('updatedAt', { hidden: true }),
@@ -180,7 +178,7 @@ const roleDetail = adminDetail('getAdminIamRolesById', (it) => ({
         it.text('name'),
         it.text('code', { mono: true }),
         it.text('description'),
-        it.status('dataScope', scopeTones, { labels: scopes }),
+        it.status('dataScope', scopeTones, { labels: dataScopes }),
         it.flag('builtIn'),
         it.reference('permissions', { labels: 'iam.permission' }),
         it.time('updatedAt'),
@@ -319,7 +317,7 @@ const ownAccount = adminDetail('getIamUsersMe', (it) => ({
         it.flag('emailVerified'),
         it.text('mobile'),
         it.chips('roles', 'name'),
-        it.status('dataScope', scopeTones, { labels: scopes }),
+        it.status('dataScope', scopeTones, { labels: dataScopes }),
         it.time('lastLoginAt'),
         it.time('createdAt'),
       ],
@@ -381,6 +379,7 @@ export const pages = [
   audit,
   auditEntry,
   loginAudit,
+  ...apiTokenPages,
 ]
 
 export const userTiles = [

@@ -154,6 +154,30 @@ export const keys = {
     minimum: 1,
     maximum: 1_000_000,
   }),
+  'platform.iam.api-token.max-lifetime': key.duration({
+    title: { en: 'Maximum lifetime of an API token', 'zh-CN': 'API 令牌的最长有效期' },
+    description: {
+      en: 'Users choose the end of their API tokens within this time. A shorter value also ends existing tokens earlier.',
+      'zh-CN': '用户在此时间内选择其 API 令牌的到期时间。缩短后，现有令牌也会提前失效。',
+    },
+    default: '90d',
+    minimum: '1d',
+    maximum: '365d',
+    reload: 'live',
+    permission: guardsPermission,
+  }),
+  'platform.iam.api-token.max-per-user': key.integer({
+    title: { en: 'Maximum API tokens per user', 'zh-CN': '单个用户的 API 令牌数' },
+    description: {
+      en: 'Active API tokens of one user. 0: users cannot create API tokens; existing tokens stay valid.',
+      'zh-CN': '单个用户有效的 API 令牌数。0 表示不能创建，现有令牌仍有效。',
+    },
+    default: 20,
+    minimum: 0,
+    maximum: 1_000,
+    reload: 'live',
+    permission: guardsPermission,
+  }),
   'platform.iam.audit.retention': key.duration({
     title: { en: 'Retention of audit records', 'zh-CN': '审计记录保留时间' },
     default: '180d',
@@ -162,8 +186,8 @@ export const keys = {
     permission: guardsPermission,
   }),
   ...purgeKeys('platform.iam', {
-    en: 'Interval for removing expired tokens, and audit records after their retention time.',
-    'zh-CN': '清除已过期令牌和超期审计记录的间隔。',
+    en: 'Interval for removing expired sessions and API tokens, and audit records after their retention time.',
+    'zh-CN': '清除已过期会话、API 令牌和超期审计记录的间隔。',
   }),
   'platform.iam.auth.login.rate-limit.enabled': key.boolean({
     title: { en: 'Limit logins', 'zh-CN': '登录限流' },

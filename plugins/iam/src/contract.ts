@@ -16,15 +16,23 @@ export interface Principal {
   readonly userId: number
   readonly username: string
   readonly orgId: number | null
-  /** Id of the session, or 0 without a session, for example from `Identity.principalOf`. */
+  /**
+   * Credential of the request. `api-token`: a personal API token, which has at most the permissions of its owner. `none`: no
+   * request, for example `Identity.principalOf`.
+   */
+  readonly credential: 'session' | 'api-token' | 'none'
+  /** Id of the session, or 0 if `credential` is not `session`. */
   readonly sessionId: number
+  /** Codes of the roles. Empty for an API token, whose permissions are its own. */
   readonly roles: readonly string[]
+  /** Always false for an API token. */
   readonly isSuperAdmin: boolean
   /**
-   * Permission codes of the roles. Use `can` to check a permission, because a super administrator has all permissions.
+   * Permission codes of the roles, or of the API token as far as its owner has them. Use `can` to check a permission,
+   * because a super administrator has all permissions.
    */
   readonly permissions: ReadonlySet<string>
-  /** The widest data scope of the roles; `self` without a role. */
+  /** The widest data scope of the roles; `self` without a role. For an API token, at most its own data scope. */
   readonly dataScope: DataScope
   can(permission: string): boolean
 }
@@ -55,13 +63,21 @@ export interface Session {
   readonly expiresAt: string
 }
 
+/** A request with a token in the header `Authorization: Bearer`. */
+export interface BearerRequest {
+  readonly clientIp: string
+}
+
 export interface Identity {
   /**
    * Returns the user of a token. Returns without a promise while the cached token is known to be valid.
    *
-   * @throws BusinessError "401" with reason `iam.token-invalid` or `iam.token-expired`
+   * @param bearer request whose header `Authorization: Bearer` contains the token. Without it, only sessions are
+   *   accepted, because an API token must not be in a query, a cookie or a WebSocket handshake.
+   * @throws BusinessError "401" with reason `iam.token-invalid`, `iam.token-expired`, `iam.api-token-invalid`,
+   *   `iam.api-token-expired` or `iam.api-token-misplaced`
    */
-  authenticate(token: string): Principal | Promise<Principal>
+  authenticate(token: string, bearer?: BearerRequest): Principal | Promise<Principal>
   /** Returns a user with the current permissions. Returns `undefined` if the user does not exist or is disabled. */
   principalOf(userId: number): Promise<Principal | undefined>
   /**
@@ -261,8 +277,8 @@ export interface Accounts {
     actor: Actor,
   ): Promise<{ readonly created: boolean; readonly account: Account; readonly proof: string | null }>
   /**
-   * Replaces the stored proof of an external identity. If a different proof was stored, all sessions of the user end,
-   * because another person may have opened them. Does nothing for an unknown identity.
+   * Replaces the stored proof of an external identity. If a different proof was stored, all sessions and API tokens of
+   * the user end, because another person may have opened them. Does nothing for an unknown identity.
    */
   storeExternalProof(subject: Pick<ExternalIdentity, 'provider' | 'subject'>, proof: string): Promise<void>
   /**

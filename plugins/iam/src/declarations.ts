@@ -16,6 +16,14 @@ export const businessError = defineBusinessErrors('iam', en.iam, {
   'token-invalid': '401',
   'token-expired': '401',
   'session-ambiguous': '401',
+  'session-required': '403',
+  'api-token-invalid': '401',
+  'api-token-expired': '401',
+  'api-token-misplaced': '401',
+  'api-token-with-cookie': '401',
+  'api-token-end-invalid': '400',
+  'api-token-limit': '409',
+  'api-token-unknown': '404',
   'origin-unproven': '403',
   'permission-denied': '403',
   'out-of-scope': '403',
@@ -90,6 +98,8 @@ export const permissionCodes = {
   userErase: 'iam:user:erase',
   sessionView: 'iam:session:view',
   sessionRevoke: 'iam:session:revoke',
+  apiTokenView: 'iam:api-token:view',
+  apiTokenRevoke: 'iam:api-token:revoke',
   roleView: 'iam:role:view',
   roleSave: 'iam:role:save',
   auditView: 'iam:audit:view',
@@ -120,6 +130,14 @@ export const permissions: readonly PermissionDeclaration[] = [
   },
   { code: permissionCodes.sessionView, displayName: { en: 'View sessions of users', 'zh-CN': '查看用户会话' } },
   { code: permissionCodes.sessionRevoke, displayName: { en: 'End sessions of users', 'zh-CN': '结束用户会话' } },
+  {
+    code: permissionCodes.apiTokenView,
+    displayName: { en: 'View API tokens of users', 'zh-CN': '查看用户的 API 令牌' },
+  },
+  {
+    code: permissionCodes.apiTokenRevoke,
+    displayName: { en: 'Revoke API tokens of users', 'zh-CN': '吊销用户的 API 令牌' },
+  },
   { code: permissionCodes.roleView, displayName: { en: 'View roles and permissions', 'zh-CN': '查看角色和权限' } },
   {
     code: permissionCodes.roleSave,
@@ -140,7 +158,8 @@ export const permissions: readonly PermissionDeclaration[] = [
 ]
 
 const permissionNames = { labels: 'iam.permission' }
-const dataScopes = {
+/** Names of the data scopes. */
+export const dataScopes = {
   all: text('All data', '全部数据'),
   org: text('Data of the organisation', '本组织数据'),
   self: text('Own data', '本人数据'),
@@ -211,6 +230,18 @@ export const audited: Readonly<Record<string, AuditTexts>> = {
     facts: {
       userId: { title: text('User', '用户'), labels: 'iam.user', page: 'iam.user' },
       count: { title: text('Ended sessions', '已结束的会话') },
+    },
+  },
+  'api-token': {
+    title: text('API token', 'API 令牌'),
+    nameFrom: 'name',
+    actions: { revoke: text('Revoke', '吊销') },
+    facts: {
+      userId: { title: text('Owner', '所有者'), labels: 'iam.user', page: 'iam.user' },
+      name: { title: text('Name', '名称') },
+      dataScope: { title: text('Data scope', '数据范围'), values: dataScopes },
+      permissions: { title: text('Permissions', '权限'), ...permissionNames },
+      expiresAt: { title: text('End', '到期时间') },
     },
   },
 }

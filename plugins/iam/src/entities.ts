@@ -1,5 +1,6 @@
 import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column } from '@plinth/database'
+import { ApiTokenRow } from './api-tokens/entities.ts'
 
 const foldedEmail = ({ email }: { readonly email?: string | null }) => email?.toLowerCase() ?? ''
 
@@ -234,6 +235,7 @@ export const entities = [
   UserRole,
   RolePermission,
   Token,
+  ApiTokenRow,
   LoginAuditRow,
   Audit,
   ExternalIdentityRow,

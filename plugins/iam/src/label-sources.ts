@@ -1,4 +1,4 @@
-import { createStaticLabelSource, type Label, type LabelSource, maxLabels } from '@plinth/admin'
+import { createStaticLabelSource, filterLabels, type Label, type LabelSource, maxLabels } from '@plinth/admin'
 import { type Database, findPage } from '@plinth/database'
 import { localize } from '@plinth/kernel'
 import type { FastifyRequest } from 'fastify'
@@ -71,7 +71,21 @@ export function iamLabels(db: Database, catalogue: PermissionCatalogue): Readonl
       (locale) => permissionLabels(catalogue, locale),
       permissionCodes.roleView,
     ),
+    'iam.own-permission': {
+      scope: 'none',
+      async byIds(ids, request: FastifyRequest) {
+        const requested = new Set(ids)
+        return ownPermissionLabels(catalogue, request).filter(({ id }) => requested.has(String(id)))
+      },
+      search: async (text, request: FastifyRequest) => filterLabels(ownPermissionLabels(catalogue, request), text),
+    },
   }
+}
+
+/** Permissions that the caller has, which the caller can give to an API token. */
+function ownPermissionLabels(catalogue: PermissionCatalogue, request: FastifyRequest): readonly Label[] {
+  const principal = requirePrincipal(request)
+  return permissionLabels(catalogue, request.locale).filter(({ id }) => principal.can(String(id)))
 }
 
 const permissionLabels = (catalogue: PermissionCatalogue, locale: string): Label[] =>

@@ -17,6 +17,7 @@ import { RoleGrants, UserChangeGuard } from './access/role-grants.ts'
 import { Roles } from './access/roles.ts'
 import { AccountService } from './accounts/account-service.ts'
 import { Users } from './accounts/users.ts'
+import { ApiTokens } from './api-tokens/api-tokens.ts'
 import { AuditTrail } from './audit/audit.ts'
 import type { keys } from './config.ts'
 import type { LoginGuard, RenameGuard } from './contract.ts'
@@ -53,6 +54,7 @@ export interface Parts extends IamServices {
   readonly audit: AuditTrail
   readonly grants: RoleGrants
   readonly rules: UserChangeGuard
+  readonly apiTokens: ApiTokens
   readonly tokens: TokenCheck
   readonly sessions: Sessions
   readonly users: Users
@@ -80,6 +82,7 @@ export const resolvers: Resolvers<Parts, IamServices> = {
   audit: asClass(AuditTrail),
   grants: asClass(RoleGrants),
   rules: asFunction(({ grants }) => new UserChangeGuard(grants)),
+  apiTokens: asClass(ApiTokens),
   tokens: asClass(TokenCheck),
   sessions: asClass(Sessions),
   users: asClass(Users),

@@ -17,6 +17,8 @@ import { callerAccountRoutes } from './accounts/own-routes.ts'
 import { userRoutes } from './accounts/user-routes.ts'
 import { notifyPreviousEmail } from './accounts/users.ts'
 import { pages, userTiles } from './admin-pages.ts'
+import { apiTokenRoutes } from './api-tokens/api-token-routes.ts'
+import { announceEndingTokens, mailEndingTokens } from './api-tokens/end-notice.ts'
 import { auditRoutes, reasonWrapper } from './audit/audit-routes.ts'
 import { commands } from './commands.ts'
 import { keys } from './config.ts'
@@ -36,6 +38,7 @@ import { nameChangedUsers } from './migrations/0009-name-changed-users.ts'
 import { indexFilters } from './migrations/0010-index-filters.ts'
 import { storeAuditReasons } from './migrations/0011-keep-reasons.ts'
 import { storeProofs } from './migrations/0012-store-proofs.ts'
+import { createApiTokens } from './migrations/0014-create-api-tokens.ts'
 import { type Parts, resolvers } from './parts.ts'
 import { assertHashIsFast } from './passwords/password-hash.ts'
 import { iamTables } from './personal-data/iam-tables.ts'
@@ -43,7 +46,7 @@ import { personalRoutes } from './personal-data/personal-routes.ts'
 import { accountLimitSteps, guardAccountLimit } from './sessions/account-limit.ts'
 import { purgeIdentityData } from './tasks.ts'
 
-/** Accounts, roles, permissions, tokens and sessions (requirement K-006). */
+/** Accounts, roles, permissions, sessions and API tokens (requirement K-006). */
 export default definePlugin({
   id: 'iam',
   version: '1.0.0',
@@ -88,11 +91,12 @@ export default definePlugin({
     indexFilters,
     storeAuditReasons,
     storeProofs,
+    createApiTokens,
   ],
   entities,
   messages,
   commands,
-  scheduledTasks: [purgeIdentityData],
+  scheduledTasks: [purgeIdentityData, announceEndingTokens],
   setup({ services, config, log, redact, roles: processRoles, wire, ...context }) {
     const { provide, contribute, contributions, onReady } = context
     const { kernel, http, database: db, events, rateLimiter, identityResolvers } = services
@@ -142,12 +146,14 @@ export default definePlugin({
     if (events !== undefined && services.mail !== undefined && services.i18n !== undefined) {
       notifyPreviousEmail(events, services.mail, services.i18n)
     }
+    if (events !== undefined) mailEndingTokens(events, { db, mail: services.mail, i18n: services.i18n, log })
     for (const guard of accessGuards(parts.identity, clock)) http.guard(guard)
     http.wrap(reasonWrapper)
     if (!nodeEnvironmentOf(process.env['NODE_ENV']).isProduction) http.wrap(scopeCheck)
     identityResolvers?.add(({ principal }) => principal && `user:${principal.userId}`)
     http.addRoutes(callerAccountRoutes, parts)
     http.addRoutes(userRoutes, parts)
+    http.addRoutes(apiTokenRoutes, parts)
     http.addRoutes(figureRoutes, { db, dayOf: services.site?.dayOf ?? createDayFormatter(() => 'UTC') })
     http.addRoutes(roleRoutes, parts)
     const stopping = new AbortController()

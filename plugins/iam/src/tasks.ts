@@ -2,7 +2,7 @@ import { createPurgeTask, rowsBefore } from '@plinth/coordination'
 import type { database } from '@plinth/database'
 import type { keys } from './config.ts'
 
-/** Time in milliseconds for which ended sessions are kept, so that incidents can be investigated: one day. */
+/** Time in milliseconds for which ended sessions and API tokens are kept, so that incidents can be investigated: one day. */
 const keptAfterEndMs = 86_400_000
 
 /**
@@ -14,7 +14,10 @@ const keptChangesMs = 3_600_000
 type Uses = { requires: { database: typeof database }; config: typeof keys }
 
 export const purgeIdentityData = createPurgeTask<Uses>('platform.iam', {
-  displayName: { en: 'Remove ended sessions and old audit records', 'zh-CN': '清除已结束的会话和过期审计记录' },
+  displayName: {
+    en: 'Remove ended sessions, ended API tokens and old audit records',
+    'zh-CN': '清除已结束的会话、已失效的 API 令牌和过期审计记录',
+  },
   old({ config, clock }) {
     const now = clock.now()
     const ended = new Date(now - keptAfterEndMs)
@@ -24,6 +27,8 @@ export const purgeIdentityData = createPurgeTask<Uses>('platform.iam', {
       rowsBefore('iam_token', 'expires_at', ended),
       rowsBefore('iam_token', 'revoked_at', ended),
       rowsBefore('iam_token', 'last_seen_at', idle),
+      rowsBefore('iam_api_token', 'expires_at', ended),
+      rowsBefore('iam_api_token', 'revoked_at', ended),
       rowsBefore('iam_login_audit', 'occurred_at', old),
       rowsBefore('iam_audit', 'occurred_at', old),
       rowsBefore('iam_authority_change', 'changed_at', new Date(now - keptChangesMs)),

@@ -149,6 +149,38 @@ t.test('a login ends at its lifetime, after inactivity, and if a user has too ma
   t.match(counts, { before: '200 200 200', after: '401 200 200' })
 })
 
+t.test('an API token ends at the maximum lifetime, and a user has a limited number of them', async (t) => {
+  const { call, clock, login, running } = shared
+  const days = 86_400_000
+  const tokens = '/api/v1/iam/users/me/api-tokens'
+  const create = async (name: string) => {
+    const expiresAt = new Date(clock.now() + 20 * days).toISOString()
+    return call('POST', tokens, { token: await login('admin', adminPassword), body: { name, expiresAt } })
+  }
+  const [lifetimes] = await assertKeyEffect(t, 'platform.iam.api-token.max-lifetime', {
+    changed: '10d',
+    observe: async (config) => {
+      const { data } = await create('lifetime')
+      await applyLiveValues(running, config)
+      clock.shiftWallClock(11 * days)
+      await clock.advance(1000)
+      const { code } = await call('GET', '/api/v1/iam/users/me', { token: data.token })
+      await applyLiveValues(running, {})
+      return code
+    },
+  })
+  t.match(lifetimes, { before: '200', after: '401' })
+  const [counts] = await assertKeyEffect(t, 'platform.iam.api-token.max-per-user', {
+    changed: 1,
+    observe: async (config) => {
+      clock.shiftWallClock(30 * days)
+      await applyLiveValues(running, config)
+      return [(await create('first')).code, (await create('second')).code].join(' ')
+    },
+  })
+  t.match(counts, { before: '200 200', after: '200 409' })
+})
+
 t.test('a password must follow the configured rules', async (t) => {
   /** Returns the violated rules of each password. */
   const brokenRules =

@@ -47,6 +47,21 @@ async function fill(db: Database) {
     ],
   )
   await insert(
+    'iam_api_token',
+    'id, user_id, name, token_hash, first_characters, permissions, data_scope, created_at, expires_at',
+    (id) => [
+      id,
+      id % 97,
+      `t${id}`,
+      `h${id}`,
+      'abcd',
+      '[]',
+      'self',
+      new Date(Date.UTC(2026, 0, 1)),
+      new Date(Date.UTC(2026, 1, 1)),
+    ],
+  )
+  await insert(
     'iam_login_audit',
     'id, occurred_at, method, identifier, user_id, success, client_ip, user_agent, trace_id, attempts',
     (id) => [id, moment, 'password', 'u***', id, id % 97 > 0, `10.0.0.${id % 97}`, 'tap', long, 1],
@@ -63,6 +78,7 @@ const lists: readonly (readonly [table: string, query: string, index: string])[]
   ['iam_user', 'users?sort=-lastLoginAt', 'iam_user_last_login_at_id_index'],
   ['iam_user', 'users?enabled=false', 'iam_user_enabled_id_index'],
   ['iam_user_role', 'users?roleId=1', 'iam_user_role_role_id_user_id_index'],
+  ['iam_api_token', 'api-tokens?userId=1', 'iam_api_token_user_id_id_index'],
   ['iam_audit', 'audits?actor=user:1', 'iam_audit_actor_id_index'],
   ['iam_audit', 'audits?action=a.1', 'iam_audit_action_id_index'],
   ['iam_audit', 'audits?targetType=kind-1', 'iam_audit_target_type_id_index'],
@@ -81,7 +97,10 @@ onDatabase(t, 'every list of users and audits is a range scan of its index', asy
   const db = iam.running.service(database)
   await fill(db)
   const watched = new Map(
-    ['iam_user', 'iam_user_role', 'iam_audit', 'iam_login_audit'].map((name) => [name, watchStatements(db, name)]),
+    ['iam_user', 'iam_user_role', 'iam_api_token', 'iam_audit', 'iam_login_audit'].map((name) => [
+      name,
+      watchStatements(db, name),
+    ]),
   )
   const list = async (query: string) => {
     const response = await iam.call('GET', `/api/v1/admin/iam/${query}`, { token })

@@ -89,6 +89,21 @@ t.test('[N-007] a client with a token or a session of this site is accepted', as
     )
   }
   t.equal(await rejectedBy(product, { query: `?token=${planted.repeat(20)}` }), 'http.invalid-input')
+  const body = JSON.stringify({ name: 'script', expiresAt: new Date(Date.now() + 3_600_000).toISOString() })
+  const created = await fetch(`${url}/api/v1/iam/users/me/api-tokens`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${ada.token}` },
+    body,
+  })
+  const { data: apiToken } = (await created.json()) as { data: { token: string } }
+  for (const options of [
+    { token: apiToken.token },
+    { protocols: ['bearer', apiToken.token] },
+    { query: `?token=${apiToken.token}` },
+    { headers: { cookie: `plinth-session=${apiToken.token}` }, origin: url },
+  ]) {
+    t.equal(await rejectedBy(product, options), 'iam.api-token-misplaced', `no API token: ${Object.keys(options)}`)
+  }
   const log = JSON.stringify(lines)
   t.match(log, '/api/v1/ws')
   for (const secret of [planted, ada.token, cookie.slice(15)]) t.notMatch(log, secret, 'no token in the log')

@@ -31,6 +31,7 @@ const unknownSaver: Principal = {
   userId: 0,
   username: 'notification-rules',
   orgId: null,
+  credential: 'none',
   sessionId: 0,
   roles: [],
   isSuperAdmin: false,

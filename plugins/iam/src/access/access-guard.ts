@@ -1,5 +1,7 @@
 import type { Access, HttpReply, HttpServer, PermissionAccess, RouteGuard, RouteInfo } from '@plinth/http'
 import { type Clock, omitUndefined } from '@plinth/kernel'
+import { assertNoApiToken, isOpenToApiTokens } from '../api-tokens/route-access.ts'
+import { isApiToken } from '../api-tokens/token-format.ts'
 import type { GuardedRequest, Identity, Operator, Principal } from '../contract.ts'
 import { businessError, iamError } from '../declarations.ts'
 import {
@@ -7,6 +9,7 @@ import {
   clearAllCookies,
   cookieToken,
   hasAmbiguousCookie,
+  hasSessionCookie,
   sessionCookie,
 } from '../sessions/session-cookie.ts'
 import { maxEpochAgeMs } from './authority.ts'
@@ -34,24 +37,24 @@ export function operatorOf(request: Request): Operator {
 }
 
 /**
- * Returns the guards that check access. A `user` route requires a valid token. Every other protected route also
- * requires its permission. The first check runs before the body is read. If reading the body takes longer than cached
- * permissions stay valid, a second check runs before the handler.
+ * Returns the guards that check access. A `user` route requires a session, see `isOpenToApiTokens`. Every other
+ * protected route requires a session or an API token with its permission. The first check runs before the body is read.
+ * If reading the body takes longer than cached permissions stay valid, a second check runs before the handler.
  */
 export function accessGuards(
   identity: Pick<Identity, 'authenticate'>,
   clock: Pick<Clock, 'monotonic'>,
 ): readonly RouteGuard[] {
-  const check = (request: GuardedRequest, access: GuardedAccess, reply: Reply): void | Promise<void> => {
-    const principal = identity.authenticate(tokenOf(request, reply))
-    if (principal instanceof Promise) return principal.then((checked) => admit(request, access, checked))
-    admit(request, access, principal)
+  const check = (request: GuardedRequest, rule: Rule, reply: Reply): void | Promise<void> => {
+    const principal = authenticateCaller(identity, request, reply)
+    if (principal instanceof Promise) return principal.then((checked) => admit(request, rule, checked))
+    admit(request, rule, principal)
   }
   const forRoute =
-    (handlerFor: (access: GuardedAccess, method: string) => ReturnType<RouteGuard['forRoute']>) =>
-    ({ access, method }: RouteInfo) => {
+    (handlerFor: (rule: Rule, method: string) => ReturnType<RouteGuard['forRoute']>) =>
+    ({ access, annotations, method }: RouteInfo) => {
       if (access === 'public' || access === 'signed') return undefined
-      return handlerFor(access, method)
+      return handlerFor({ access, acceptsApiTokens: isOpenToApiTokens({ access, annotations }) }, method)
     }
   return [
     {
@@ -59,11 +62,11 @@ export function accessGuards(
       stage: 'access',
       reasons,
       security: () => ({ schemes: { cookie: { type: 'apiKey', in: 'cookie', name: sessionCookie } }, scopes: [] }),
-      forRoute: forRoute((access, method) => {
-        if (method === 'GET') return (request, reply) => check(request, access, reply)
+      forRoute: forRoute((rule, method) => {
+        if (method === 'GET') return (request, reply) => check(request, rule, reply)
         return (request, reply) => {
           request.admittedAt = clock.monotonic()
-          return check(request, access, reply)
+          return check(request, rule, reply)
         }
       }),
     },
@@ -71,10 +74,10 @@ export function accessGuards(
       name: 'iam.access-after-body',
       stage: 'quota',
       reasons,
-      forRoute: forRoute((access, method) => {
+      forRoute: forRoute((rule, method) => {
         if (method === 'GET') return undefined
         return (request, reply) => {
-          if (clock.monotonic() - request.admittedAt >= maxEpochAgeMs) return check(request, access, reply)
+          if (clock.monotonic() - request.admittedAt >= maxEpochAgeMs) return check(request, rule, reply)
         }
       }),
     },
@@ -86,6 +89,11 @@ const reasons = [
   'iam.token-invalid',
   'iam.token-expired',
   'iam.session-ambiguous',
+  'iam.session-required',
+  'iam.api-token-expired',
+  'iam.api-token-invalid',
+  'iam.api-token-misplaced',
+  'iam.api-token-with-cookie',
   'iam.origin-unproven',
   'iam.user-disabled',
   'iam.permission-denied',
@@ -93,9 +101,14 @@ const reasons = [
 ]
 
 type Reply = Pick<HttpReply, 'header'>
-type GuardedAccess = 'user' | PermissionAccess
 
-function admit(request: GuardedRequest, access: GuardedAccess, principal: Principal): void {
+interface Rule {
+  readonly access: 'user' | PermissionAccess
+  readonly acceptsApiTokens: boolean
+}
+
+function admit(request: GuardedRequest, { access, acceptsApiTokens }: Rule, principal: Principal): void {
+  if (!acceptsApiTokens) assertNoApiToken(principal)
   if (access !== 'user') assertPermitted(access, principal)
   request.principal = principal
 }
@@ -128,18 +141,27 @@ export function requirePrincipal(request: Pick<GuardedRequest, 'principal'>): Pr
 }
 
 /**
- * Returns the token of the `Authorization` header, which a page of another site cannot set. Without the header, returns
- * the token of the session cookie. If the request has two session cookies, it is unknown which one this site has set,
- * so both are cleared.
+ * Returns the caller by the token of the `Authorization` header, which a page of another site cannot set. Without the
+ * header, returns the caller by the session cookie. If the request has two session cookies, it is unknown which one this
+ * site has set, so both are cleared.
  */
-function tokenOf(request: GuardedRequest, reply: Reply): string {
+function authenticateCaller(
+  identity: Pick<Identity, 'authenticate'>,
+  request: GuardedRequest,
+  reply: Reply,
+): Principal | Promise<Principal> {
   const { authorization } = request.headers
-  if (authorization !== undefined) return bearerToken(authorization)
+  if (authorization !== undefined) {
+    const token = bearerToken(authorization)
+    // A browser that sends both would let a page act with the permissions of a script.
+    if (isApiToken(token) && hasSessionCookie(request)) throw businessError('api-token-with-cookie')
+    return identity.authenticate(token, request)
+  }
   if (hasAmbiguousCookie(request)) clearAllCookies(request, reply)
   const token = cookieToken(request)
   if (token === undefined) throw businessError('token-missing')
   assertSameSitePage(request)
-  return token
+  return identity.authenticate(token)
 }
 
 function bearerToken(header: string): string {

@@ -2,6 +2,7 @@ import { raw } from '@mikro-orm/core'
 import type { SqlEntityManager } from '@mikro-orm/sql'
 import { rowsOfUser, rowsThroughSql } from '@plinth/database'
 import type { BusinessError } from '@plinth/kernel'
+import { assertNoApiToken } from '../api-tokens/route-access.ts'
 import type { Actor, GuardedRequest, Principal, RowOwner } from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import { User } from '../entities.ts'
@@ -65,12 +66,14 @@ export function callerRowsSql(
 
 /**
  * Returns the id of the caller as owner of later work, such as a task that writes an export. The work must use the data
- * scope of its owner when it runs: `identity.principalOf(ownerId)` and `rowsInScope`.
+ * scope of its owner when it runs: `identity.principalOf(ownerId)` and `rowsInScope`. An API token cannot start such
+ * work, because the work would have the permissions of the owner instead of those of the token.
  *
- * @throws BusinessError "401" `iam.token-missing` on a public route
+ * @throws BusinessError "401" `iam.token-missing` on a public route; "403" `iam.session-required` for an API token
  */
 export function ownerOfLaterWork(request: Pick<GuardedRequest, 'principal'>): number {
   const principal = requirePrincipal(request)
+  assertNoApiToken(principal)
   // The work itself reads rows, so asking for the scope is all that the handler can do.
   reachOf(principal)
   return principal.userId

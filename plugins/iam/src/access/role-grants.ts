@@ -1,5 +1,6 @@
 import type { SqlEntityManager } from '@mikro-orm/sql'
 import { LRUCache } from 'lru-cache'
+import { assertNoApiToken } from '../api-tokens/route-access.ts'
 import { type Actor, type DataScope, type Principal, superAdminRole } from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import { Role, RolePermission, User, UserRole } from '../entities.ts'
@@ -15,6 +16,8 @@ export interface RoleGrant {
 export type Grants = Pick<Principal, 'roles' | 'isSuperAdmin' | 'permissions' | 'dataScope' | 'can'>
 
 const width: Readonly<Record<DataScope, number>> = { self: 0, org: 1, all: 2 }
+
+export const narrowerScope = (one: DataScope, other: DataScope): DataScope => (width[one] < width[other] ? one : other)
 
 /**
  * Returns the combined grants of several roles: all their permissions and their widest data scope. The role
@@ -58,13 +61,15 @@ export class UserChangeGuard {
   }
 
   /**
-   * Checks that the actor has at least the permissions of the user to be changed. Users may always change themselves.
+   * Checks that the actor has at least the permissions of the user to be changed. Users may always change themselves,
+   * but their API tokens may not change them.
    *
-   * @throws BusinessError "403" `iam.beyond-own-authority`
+   * @throws BusinessError "403" `iam.beyond-own-authority`, `iam.session-required`
    */
   async assertMayActOn(em: SqlEntityManager, userId: number, actor: Actor): Promise<void> {
-    if (!('principal' in actor) || actor.principal.userId === userId) return
-    assertHasAllGrantsOf(actor.principal, await this.#roles.ofUser(em, userId))
+    if (!('principal' in actor)) return
+    if (actor.principal.userId === userId) assertNoApiToken(actor.principal)
+    else assertHasAllGrantsOf(actor.principal, await this.#roles.ofUser(em, userId))
   }
 
   /**
@@ -106,8 +111,8 @@ export class UserChangeGuard {
   }
 }
 
-export function assertHasAllGrantsOf(principal: Principal, grants: Grants): void {
-  if (!hasAllGrantsOf(principal, grants)) throw businessError('beyond-own-authority')
+export function assertHasAllGrantsOf(holder: Grants, grants: Grants): void {
+  if (!hasAllGrantsOf(holder, grants)) throw businessError('beyond-own-authority')
 }
 
 const keptRoles = 1_000

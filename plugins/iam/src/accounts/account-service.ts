@@ -4,6 +4,7 @@ import { isBusinessError } from '@plinth/kernel'
 import { userInScope } from '../access/data-scope.ts'
 import type { PermissionCatalogue } from '../access/permission-catalogue.ts'
 import { findRoleHolders } from '../access/roles.ts'
+import { revokeApiTokensOf } from '../api-tokens/api-tokens.ts'
 import {
   type Account,
   type AccountProblem,
@@ -143,6 +144,7 @@ export class AccountService implements Accounts {
       if (bound.proof != null) {
         await authority.changeOf(bound.userId)
         await sessions.endAll(bound.userId)
+        await revokeApiTokensOf(this.#parts, bound.userId)
       }
       await em.nativeUpdate(ExternalIdentityRow, { provider, subject }, { proof })
     })

@@ -2,6 +2,7 @@ import type { Database } from '@plinth/database'
 import { affectedCount, idParams, line, nothing, nullable, routesWith, Type, version } from '@plinth/http'
 import { requirePrincipal } from '../access/access-guard.ts'
 import type { PermissionCatalogue } from '../access/permission-catalogue.ts'
+import { acceptsApiTokens } from '../api-tokens/route-access.ts'
 import type { Principal } from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import { User } from '../entities.ts'
@@ -91,7 +92,9 @@ export const callerAccountRoutes = [
     method: 'GET',
     path: '/api/v1/iam/users/me',
     summary: 'Get your account with its roles and permissions',
+    description: 'With an API token, the permissions and the data scope are those of the token.',
     access: 'user',
+    annotations: [acceptsApiTokens],
     response: callerAccountView,
     reasons: ['iam.user-unknown'],
     handler: (request, parts) => viewOf(requirePrincipal(request), parts, request.locale),

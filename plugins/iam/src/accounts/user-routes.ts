@@ -21,6 +21,7 @@ import type { Static } from 'typebox'
 import { requirePrincipal } from '../access/access-guard.ts'
 import { userInScope, usersInScope } from '../access/data-scope.ts'
 import { findRoleHolders } from '../access/roles.ts'
+import { sessionOnly } from '../api-tokens/route-access.ts'
 import type { Principal } from '../contract.ts'
 import { businessError, permissionCodes } from '../declarations.ts'
 import { User } from '../entities.ts'
@@ -196,8 +197,9 @@ export const userRoutes = [
   route({
     method: 'PUT',
     path: `${path}/:id/password`,
-    summary: 'Set the password of a user and end all sessions of the user',
+    summary: 'Set the password of a user, and end all sessions and API tokens of the user',
     access: { permission: permissionCodes.userUpdate, scope: 'caller' },
+    annotations: [sessionOnly],
     request: { params: idParams, body: Type.Object({ password }) },
     response: nothing,
     reasons: ['iam.beyond-own-authority', 'iam.busy', 'iam.own-password', 'iam.password-refused', 'iam.user-unknown'],
@@ -237,6 +239,7 @@ export const userRoutes = [
     path: `${path}/:id/sessions`,
     summary: 'End all sessions of a user',
     access: { permission: permissionCodes.sessionRevoke, scope: 'caller' },
+    annotations: [sessionOnly],
     request: { params: idParams },
     response: affectedCount,
     reasons: ['iam.beyond-own-authority', 'iam.user-unknown'],
@@ -249,6 +252,7 @@ export const userRoutes = [
     path: '/api/v1/admin/iam/sessions/:id',
     summary: 'End one session',
     access: { permission: permissionCodes.sessionRevoke, scope: 'caller' },
+    annotations: [sessionOnly],
     request: { params: idParams },
     response: nothing,
     reasons: ['iam.beyond-own-authority', 'iam.session-unknown'],

@@ -9,6 +9,9 @@ import type { Mail } from '@plinth/mail'
 import type { PermissionEpoch } from '../access/authority.ts'
 import { assertMayChangeOrg, resolveOrgOfNewUser, userInScope } from '../access/data-scope.ts'
 import type { Grants, RoleGrants, UserChangeGuard } from '../access/role-grants.ts'
+import { revokeApiTokensOf } from '../api-tokens/api-tokens.ts'
+import { ApiTokenRow } from '../api-tokens/entities.ts'
+import { assertNoApiToken } from '../api-tokens/route-access.ts'
 import type { AuditTrail } from '../audit/audit.ts'
 import { type Actor, type NewUser, type RenameGuard, userDeleted } from '../contract.ts'
 import { businessError } from '../declarations.ts'
@@ -114,12 +117,15 @@ export class Users {
    * @param version version that the caller has read; if absent, the version is not checked
    * @throws BusinessError "404" `iam.user-unknown`, "409" `iam.version-conflict`, `iam.username-taken`,
    *   `iam.email-taken`, `iam.mobile-taken`, `iam.last-administrator`, "403" `iam.beyond-own-authority`,
-   *   `iam.organisation-out-of-scope`, "400" for an invalid value, or the error of a rename guard
+   *   `iam.organisation-out-of-scope`, `iam.session-required` if an API token changes an e-mail address, "400" for an
+   *   invalid value, or the error of a rename guard
    */
   update(id: number, change: UserChange, version: number | undefined, actor: Actor): Promise<User> {
     return this.#transaction(async (em) => {
       const user = await userInScope(em, id, actor)
       await this.#parts.rules.assertMayActOn(em, id, actor)
+      // Whoever receives the mail of an account can recover it.
+      if (change.email !== undefined && 'principal' in actor) assertNoApiToken(actor.principal)
       await this.#parts.audit.assertVersion('user', user, version)
       const { email: previousEmail, emailKey: previousEmailKey } = user
       const fields = await this.#applyForms(em, user, change, actor)
@@ -150,7 +156,7 @@ export class Users {
   }
 
   /**
-   * Deletes a user with sessions, roles and external identities.
+   * Deletes a user with sessions, API tokens, roles and external identities.
    *
    * @throws BusinessError the errors of `update`
    */
@@ -166,7 +172,8 @@ export class Users {
   }
 
   /**
-   * Sets a password and ends all other sessions of the user.
+   * Sets a password and ends all other sessions of the user. If another person sets it, all API tokens of the user are
+   * revoked too.
    *
    * @param proof proves that the actor knows the current password; required if actors change their own password
    * @throws BusinessError "400" `iam.password-refused`, "403" `iam.own-password` if the required proof is missing,
@@ -189,7 +196,8 @@ export class Users {
       incrementRowVersion(user, clock)
       await em.flush()
       const ended = await sessions.endAll(id, proof?.sessionId)
-      if (ended > 0) await authority.changeOf(id)
+      const revoked = proof === undefined ? await revokeApiTokensOf(this.#parts, id) : 0
+      if (ended + revoked > 0) await authority.changeOf(id)
       await audit.record(actor, 'user.password', id, { username: user.username, endedSessions: ended })
     })
   }
@@ -264,6 +272,7 @@ export class Users {
   async #withdraw(em: SqlEntityManager, id: number): Promise<void> {
     await this.#parts.rules.assertAdministratorLeft(em, id)
     await this.#parts.sessions.endAll(id)
+    await revokeApiTokensOf(this.#parts, id)
   }
 
   async #changeRoles(em: SqlEntityManager, id: number, expected: readonly number[], actor: Actor): Promise<boolean> {
@@ -300,7 +309,7 @@ export class Users {
 }
 
 /**
- * Deletes an account with its roles, sessions and external identities. The caller must hold the lock of `PermissionEpoch` and
+ * Deletes an account with its roles, sessions, API tokens and external identities. The caller must hold the lock of `PermissionEpoch` and
  * must have checked the rules of `UserChangeGuard`.
  */
 export async function removeAccount(
@@ -311,6 +320,7 @@ export async function removeAccount(
   await authority.changeOf(id)
   await em.nativeDelete(UserRole, { userId: id })
   await em.nativeDelete(Token, { userId: id })
+  await em.nativeDelete(ApiTokenRow, { userId: id })
   await em.nativeDelete(ExternalIdentityRow, { userId: id })
   await em.nativeDelete(User, { id })
   await events?.publish(userDeleted, { userId: id }, { key: `user:${id}` })

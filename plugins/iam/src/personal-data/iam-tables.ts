@@ -1,5 +1,6 @@
 import { type Database, personalTable } from '@plinth/database'
 import { bilingual, type PersonalTable } from '@plinth/kernel'
+import { ApiTokenRow } from '../api-tokens/entities.ts'
 import { Audit, AuthorityChange, ExternalIdentityRow, LoginAuditRow, Token, User, UserRole } from '../entities.ts'
 
 const evidence = bilingual(
@@ -55,6 +56,14 @@ export const iamTables = (db: Database): readonly PersonalTable[] => [
   withAccount(
     personalTable(db, Token, {
       title: bilingual('Sessions', '会话'),
+      owner: 'user_id',
+      omit: ['tokenHash'],
+      erasure: 'removed',
+    }),
+  ),
+  withAccount(
+    personalTable(db, ApiTokenRow, {
+      title: bilingual('API tokens', 'API 令牌'),
       owner: 'user_id',
       omit: ['tokenHash'],
       erasure: 'removed',

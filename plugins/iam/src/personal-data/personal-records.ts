@@ -6,6 +6,7 @@ import type { PermissionEpoch } from '../access/authority.ts'
 import { accessibleUsersCondition } from '../access/data-scope.ts'
 import type { UserChangeGuard } from '../access/role-grants.ts'
 import { incrementRowVersion, removeAccount } from '../accounts/users.ts'
+import { revokeApiTokensOf } from '../api-tokens/api-tokens.ts'
 import type { AuditTrail } from '../audit/audit.ts'
 import { type Actor, type PersonalRecords, type PersonalRowCount, userErased } from '../contract.ts'
 import { businessError } from '../declarations.ts'
@@ -98,7 +99,7 @@ export class PersonalRecordService implements PersonalRecords {
     return { userId, username: user.username }
   }
 
-  /** Checks the rules, disables the account and ends its sessions, so that the user cannot create new rows. */
+  /** Checks the rules, disables the account and ends its sessions and API tokens, so that the user cannot create new rows. */
   #begin(userId: number, actor: Actor, confirmation: string | undefined): Promise<PersonalDataSubject> {
     const { db, clock, authority, rules, sessions, audit } = this.#parts
     if ('principal' in actor && actor.principal.userId === userId) throw businessError('own-erasure')
@@ -115,6 +116,7 @@ export class PersonalRecordService implements PersonalRecords {
         await em.flush()
       }
       await sessions.endAll(userId)
+      await revokeApiTokensOf({ db, clock }, userId)
       await authority.changeOf(userId)
       await audit.record(actor, 'user.erase', userId, { phase: 'begun' }, erasedUser)
       return person

@@ -1,6 +1,6 @@
 import type { Database } from '@plinth/database'
 import { assertOrgInScope, outOfScope, rowsInScope, usersInScope } from '../access/data-scope.ts'
-import type { Identity, LoginAttempt, Principal, RowOwner, Session } from '../contract.ts'
+import type { BearerRequest, Identity, LoginAttempt, Principal, RowOwner, Session } from '../contract.ts'
 import { User } from '../entities.ts'
 import type { Login } from './login.ts'
 import type { TokenCheck } from './token-check.ts'
@@ -18,8 +18,8 @@ export class IdentityService implements Identity {
     this.#login = login
   }
 
-  authenticate(token: string): Principal | Promise<Principal> {
-    return this.#tokens.authenticate(token)
+  authenticate(token: string, bearer?: BearerRequest): Principal | Promise<Principal> {
+    return this.#tokens.authenticate(token, bearer)
   }
 
   principalOf(userId: number): Promise<Principal | undefined> {

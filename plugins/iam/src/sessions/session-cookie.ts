@@ -105,6 +105,9 @@ export function cookieToken(request: Pick<HttpRequest, 'headers'> & Browser): st
   return token
 }
 
+export const hasSessionCookie = (request: Pick<HttpRequest, 'headers'> & Browser): boolean =>
+  request.headers.cookie !== undefined && valuesOf(request.headers.cookie, placeOf(request).name).length > 0
+
 export const hasAmbiguousCookie = (request: Pick<HttpRequest, 'headers'> & Browser): boolean =>
   valuesOf(request.headers.cookie, placeOf(request).name).length > 1
 

@@ -1,16 +1,20 @@
 import type { Database } from '@plinth/database'
 import type { ConfigView } from '@plinth/kernel'
-import { type Clock, errorReason, type Logger } from '@plinth/kernel'
+import { type Clock, errorReason, fitTextToColumn, type Logger } from '@plinth/kernel'
 import { LRUCache } from 'lru-cache'
 import type { PermissionEpoch } from '../access/authority.ts'
-import type { RoleGrants } from '../access/role-grants.ts'
+import type { Grants, RoleGrants } from '../access/role-grants.ts'
+import type { ApiTokens } from '../api-tokens/api-tokens.ts'
+import { ApiTokenRow } from '../api-tokens/entities.ts'
+import { isApiToken, isApiTokenShaped } from '../api-tokens/token-format.ts'
+import { limitGrants } from '../api-tokens/token-grants.ts'
 import type { keys } from '../config.ts'
-import type { Principal } from '../contract.ts'
+import type { BearerRequest, Principal } from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import { Token, User } from '../entities.ts'
 import { isTokenShaped, tokenHash } from './sessions.ts'
 
-/** Minimum interval in milliseconds between two updates of `last_seen_at`. */
+/** Minimum interval in milliseconds between two updates of `last_seen_at` or `last_used_at`. */
 const seenInterval = 60_000
 const sessionBatch = 500
 
@@ -18,31 +22,41 @@ interface CheckedToken {
   readonly principal: Principal
   /** Epoch of `PermissionEpoch` before the token was read. */
   readonly epoch: number
-  readonly expiresAt: number
-  /** Time of the last use as stored in the database, in milliseconds since the epoch. */
+  /** Id of the session or of the API token. */
+  readonly id: number
+  /** Returns the time at which the token ends, in milliseconds since the epoch. */
+  readonly endsAt: () => number
+  /** Time of the last use as stored in the database, in milliseconds since the epoch. 0: never. */
   lastSeenAt: number
   /** Monotonic time until which the token cannot expire and its use need not be stored. */
   restingUntil: number
 }
 
+type StoredToken = Omit<CheckedToken, 'epoch' | 'restingUntil'>
+
 interface TokenCheckDependencies {
   readonly db: Database
   readonly authority: PermissionEpoch
   readonly grants: RoleGrants
+  readonly apiTokens: Pick<ApiTokens, 'endOf'>
   readonly clock: Clock
   readonly log: Logger
   readonly config: ConfigView<typeof keys>
+  /** Returns the network of an address. */
+  readonly networkOf: (address: string) => string
 }
 
 /**
- * Finds the user of a token. A checked token stays cached until the permissions of its user change. The cache contains
- * tokens in plain text: every request has them in memory anyway, and hashing them would reduce the throughput of a
- * simple route by 10 %.
+ * Finds the user of a token, which is a session or an API token. All credentials of requests are resolved here. A
+ * checked token stays cached until the permissions of its user change. The cache contains tokens in plain text: every
+ * request has them in memory anyway, and hashing them would reduce the throughput of a simple route by 10 %.
  */
 export class TokenCheck {
   readonly #db: Database
   readonly #authority: PermissionEpoch
   readonly #grants: RoleGrants
+  readonly #apiTokens: Pick<ApiTokens, 'endOf'>
+  readonly #networkOf: (address: string) => string
   readonly #clock: Clock
   readonly #log: Logger
   readonly #config: ConfigView<typeof keys>
@@ -53,33 +67,40 @@ export class TokenCheck {
     this.#db = parts.db
     this.#authority = parts.authority
     this.#grants = parts.grants
+    this.#apiTokens = parts.apiTokens
+    this.#networkOf = parts.networkOf
     this.#clock = parts.clock
     this.#log = parts.log
     this.#config = parts.config
     this.#known = new LRUCache({ max: parts.config.get('platform.iam.token.cache-size') })
+    // A shorter maximum lifetime applies to the next request.
+    parts.config.onChange('platform.iam.api-token.max-lifetime', () => this.#known.clear())
   }
 
   /**
-   * Returns without a promise for a cached token.
+   * Returns without a promise for a cached token. See `Identity.authenticate`.
    *
-   * @throws BusinessError "401" `iam.token-invalid` or `iam.token-expired`, directly or as a rejection
+   * @throws BusinessError the errors of `Identity.authenticate`, directly or as a rejection
    */
-  authenticate(token: string): Principal | Promise<Principal> {
+  authenticate(token: string, bearer?: BearerRequest): Principal | Promise<Principal> {
+    if (bearer === undefined && isApiToken(token)) throw businessError('api-token-misplaced')
     const known = this.#known.get(token)
     if (known !== undefined) {
       const moment = this.#clock.monotonic()
       if (moment < known.restingUntil && this.#authority.isFreshAt(moment) && this.#stands(known))
         return known.principal
+    } else if (isApiToken(token)) {
+      if (!isApiTokenShaped(token)) throw businessError('api-token-invalid')
     } else if (!isTokenShaped(token)) {
       throw businessError('token-invalid')
     }
-    return this.#check(token)
+    return this.#check(token, bearer)
   }
 
   async principalOf(userId: number): Promise<Principal | undefined> {
     const em = this.#db.fork()
     const user = await em.findOne(User, userId)
-    return user?.enabled ? this.#principal(user, 0) : undefined
+    return user?.enabled ? principalOf(user, 'none', 0, await this.#grants.ofUser(em, userId)) : undefined
   }
 
   async standing(sessionIds: readonly number[]): Promise<ReadonlySet<number>> {
@@ -98,21 +119,22 @@ export class TokenCheck {
     return standing
   }
 
-  async #check(token: string): Promise<Principal> {
+  async #check(token: string, bearer: BearerRequest | undefined): Promise<Principal> {
     const epoch = await this.#authority.current()
     let checked = this.#known.get(token)
     // Another instance may have stored a later use of the token. So the database is read before the token counts as
     // idle.
-    if (checked === undefined || !this.#stands(checked) || this.#isIdle(checked.lastSeenAt)) {
+    if (checked === undefined || !this.#stands(checked) || this.#isIdle(checked)) {
       checked = await this.#read(token, epoch)
     }
     const now = this.#clock.now()
-    if (now >= checked.expiresAt || this.#isIdle(checked.lastSeenAt)) {
+    const endsAt = checked.endsAt()
+    if (now >= endsAt || this.#isIdle(checked)) {
       this.#known.delete(token)
-      throw businessError('token-expired')
+      throw businessError(checked.principal.credential === 'api-token' ? 'api-token-expired' : 'token-expired')
     }
-    if (now - checked.lastSeenAt >= seenInterval) await this.#recordUse(checked, now)
-    const rest = Math.min(checked.expiresAt, checked.lastSeenAt + seenInterval) - now
+    if (now - checked.lastSeenAt >= seenInterval) await this.#recordUse(checked, now, bearer)
+    const rest = Math.min(endsAt, checked.lastSeenAt + seenInterval) - now
     checked.restingUntil = this.#clock.monotonic() + rest
     return checked.principal
   }
@@ -121,7 +143,9 @@ export class TokenCheck {
     return this.#authority.stands(principal.userId, epoch)
   }
 
-  #isIdle(lastSeenAt: number): boolean {
+  /** Only sessions end by inactivity. */
+  #isIdle({ principal, lastSeenAt }: CheckedToken): boolean {
+    if (principal.credential !== 'session') return false
     return this.#clock.now() - lastSeenAt >= this.#config.get('platform.iam.token.idle-timeout')
   }
 
@@ -130,44 +154,81 @@ export class TokenCheck {
     const id = `${token} ${epoch}`
     const running = this.#checks.get(id)
     if (running !== undefined) return running
-    const reading = this.#readNow(token, epoch).finally(() => this.#checks.delete(id))
+    const stored = isApiToken(token) ? this.#readApiToken(token) : this.#readSession(token)
+    const reading = stored.then((found) => this.#remember(token, epoch, found)).finally(() => this.#checks.delete(id))
     this.#checks.set(id, reading)
     return reading
   }
 
-  async #readNow(token: string, epoch: number): Promise<CheckedToken> {
-    const em = this.#db.fork()
-    const row = await em.findOne(Token, { tokenHash: tokenHash(token) })
-    const user = row === null || row.revokedAt !== null ? null : await em.findOne(User, row.userId)
-    if (row === null || user === null || !user.enabled) {
+  #remember(token: string, epoch: number, found: StoredToken | undefined): CheckedToken {
+    if (found === undefined) {
       this.#known.delete(token)
-      throw businessError('token-invalid')
+      throw businessError(isApiToken(token) ? 'api-token-invalid' : 'token-invalid')
     }
-    const checked = {
-      principal: await this.#principal(user, row.id),
-      epoch,
-      expiresAt: row.expiresAt.getTime(),
-      lastSeenAt: row.lastSeenAt.getTime(),
-      restingUntil: Number.NEGATIVE_INFINITY,
-    }
+    const checked = { ...found, epoch, restingUntil: Number.NEGATIVE_INFINITY }
     this.#known.set(token, checked)
     return checked
   }
 
-  async #principal({ id, username, orgId }: User, sessionId: number): Promise<Principal> {
-    const grants = await this.#grants.ofUser(this.#db.fork(), id)
-    return Object.freeze({ userId: id, username, orgId: orgId ?? null, sessionId, ...grants })
+  async #readSession(token: string): Promise<StoredToken | undefined> {
+    const em = this.#db.fork()
+    const row = await em.findOne(Token, { tokenHash: tokenHash(token) })
+    const user = row === null || row.revokedAt !== null ? null : await em.findOne(User, row.userId)
+    if (row === null || user === null || !user.enabled) return undefined
+    const grants = await this.#grants.ofUser(em, user.id)
+    const expiresAt = row.expiresAt.getTime()
+    return {
+      principal: principalOf(user, 'session', row.id, grants),
+      id: row.id,
+      endsAt: () => expiresAt,
+      lastSeenAt: row.lastSeenAt.getTime(),
+    }
   }
 
-  async #recordUse(checked: CheckedToken, now: number): Promise<void> {
+  /** Reads an API token with the permissions that it and its owner have in common now. */
+  async #readApiToken(token: string): Promise<StoredToken | undefined> {
+    const em = this.#db.fork()
+    const row = await em.findOne(ApiTokenRow, { tokenHash: tokenHash(token) })
+    const owner = row === null || row.revokedAt != null ? null : await em.findOne(User, row.userId)
+    if (row === null || owner === null || !owner.enabled) return undefined
+    const grants = limitGrants(await this.#grants.ofUser(em, owner.id), row)
+    return {
+      principal: principalOf(owner, 'api-token', 0, grants),
+      id: row.id,
+      endsAt: () => this.#apiTokens.endOf(row),
+      lastSeenAt: row.lastUsedAt?.getTime() ?? 0,
+    }
+  }
+
+  /** Stores the use of a token. Two instances store it at most once each per minute. */
+  async #recordUse(checked: CheckedToken, now: number, bearer: BearerRequest | undefined): Promise<void> {
     checked.lastSeenAt = now
     const moment = new Date(now)
-    const statement = 'update iam_token set last_seen_at = ? where id = ? and last_seen_at < ?'
+    const { id, principal } = checked
     try {
-      await this.#db.execute(statement, [moment, checked.principal.sessionId, moment])
+      if (principal.credential === 'session') {
+        await this.#db.execute('update iam_token set last_seen_at = ? where id = ? and last_seen_at < ?', [
+          moment,
+          id,
+          moment,
+        ])
+        return
+      }
+      const network = fitTextToColumn(this.#networkOf(bearer?.clientIp ?? ''), 64)
+      await this.#db.execute(
+        'update iam_api_token set last_used_at = ?, last_used_network = ? where id = ? and (last_used_at is null or last_used_at < ?)',
+        [moment, network, id, moment],
+      )
     } catch (error) {
       // The request continues. After a minute, the next request with the token tries again to store its use.
       this.#log.warn({ reason: errorReason(error) }, 'use of a token could not be recorded')
     }
   }
 }
+
+const principalOf = (
+  { id, username, orgId }: User,
+  credential: Principal['credential'],
+  sessionId: number,
+  grants: Grants,
+): Principal => Object.freeze({ userId: id, username, orgId: orgId ?? null, credential, sessionId, ...grants })

@@ -1,6 +1,6 @@
 import type { Database } from '@plinth/database'
 import { type HttpReply, idParams, routesWith, Type, version } from '@plinth/http'
-import { operatorOf, requirePrincipal } from '@plinth/iam'
+import { operatorOf, requirePrincipal, sessionOnly } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
 import { localize } from '@plinth/kernel'
 import type { OpenScopes } from '../contract.ts'
@@ -44,7 +44,8 @@ export const appRoutes = [
     path: `${root}/apps`,
     summary: 'Create an application; only this response contains its secret',
     access: { permission: permissionCodes.appCreate, scope: 'caller' },
-    annotations: [idempotent],
+    // The secret stays valid after the end of an API token.
+    annotations: [idempotent, sessionOnly],
     request: { body: App.schemas.create },
     compress: false,
     response: appWithSecretView,
@@ -64,7 +65,7 @@ export const appRoutes = [
     compress: false,
     summary: 'Create a new secret; only this response contains it, and the old secret stays valid for the grace period',
     access: { permission: permissionCodes.appRotateSecret, scope: 'caller' },
-    annotations: [idempotent],
+    annotations: [idempotent, sessionOnly],
     request: { params: idParams, body: rotation },
     response: appWithSecretView,
     reasons: writeReasons,

@@ -12,7 +12,7 @@ import {
   routesWith,
   Type,
 } from '@plinth/http'
-import { requirePrincipal } from '@plinth/iam'
+import { requirePrincipal, sessionOnly } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
 import { type AuditSummary, auditFieldsOfCaller, writeAuditEntry } from '@plinth/kernel'
 import { assertOrdersReadable, callerLogs, readableOrders } from '../caller-orders.ts'
@@ -161,7 +161,7 @@ export const reviewRoutes = [
     path: logs,
     summary: 'Save a review of an order with the current data of its chain',
     access: { permission: permissionCodes.reviewCreate, scope: 'caller' },
-    annotations: [idempotent],
+    annotations: [idempotent, sessionOnly],
     request: {
       body: Type.Object({
         ...payment,
@@ -195,7 +195,7 @@ export const reviewRoutes = [
     summary: 'Settle from several reviews, in the order of their ids',
     description: 'Each review is processed independently: if one cannot be settled, the others still are.',
     access: { permission: permissionCodes.execute, scope: 'caller' },
-    annotations: [batchLimit],
+    annotations: [batchLimit, sessionOnly],
     request: { body: Type.Object({ ids }) },
     response: batchView,
     reasons: [],
@@ -246,6 +246,8 @@ function settleRoute(trigger: 'settle' | 'retry', summary: string) {
     path: `${logs}/:id/${trigger}`,
     summary,
     access: { permission: permissionCodes.execute, scope: 'caller' },
+    // A person decides, also as the second person.
+    annotations: [sessionOnly],
     request: { params: idParams, query: Type.Object({ acceptCauses }) },
     response: settlementView,
     reasons: [
