@@ -128,11 +128,11 @@ export function requirePrincipal(request: Pick<GuardedRequest, 'principal'>): Pr
 }
 
 /**
- * Returns the token of the `Authorization` header, which a page of another site cannot set. Without the header, returns
+ * Returns the access token of a request: that of the `Authorization` header, which a page of another site cannot set. Without the header, returns
  * the token of the session cookie. If the request has two session cookies, it is unknown which one this site has set,
  * so both are cleared.
  */
-function tokenOf(request: GuardedRequest, reply: Reply): string {
+export function tokenOf(request: GuardedRequest, reply: Reply): string {
   const { authorization } = request.headers
   if (authorization !== undefined) return bearerToken(authorization)
   if (hasAmbiguousCookie(request)) clearAllCookies(request, reply)
