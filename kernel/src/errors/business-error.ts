@@ -18,7 +18,7 @@ export interface BusinessErrorOptions {
   readonly params?: TextParams
   /**
    * Additional properties of `data` in the response. Never secrets. `retryAfter` (seconds) is also sent as the header
-   * `Retry-After`.
+   * `Retry-After`. `maxAgeSeconds` of a "401" is also sent as the header `WWW-Authenticate` (RFC 9470).
    */
   readonly data?: Readonly<Record<string, unknown>>
   readonly cause?: unknown

@@ -235,7 +235,8 @@ export function failureOf(error: unknown, translate: Translate, locale: string):
 
 /**
  * Returns the failure for a business error. `data.retryAfter` (seconds) is also sent as a header, where clients and
- * proxies read it (RFC 9110, section 10.2.3).
+ * proxies read it (RFC 9110, section 10.2.3). `data.maxAgeSeconds` of a "401" is also sent as the challenge of RFC 9470,
+ * section 3: the caller is known, but must prove the identity again.
  */
 function businessFailure(
   { code, message, messageKey, params, reason, data }: BusinessError,
@@ -244,8 +245,10 @@ function businessFailure(
 ) {
   const hasData = reason !== undefined || data !== undefined
   const seconds = data?.['retryAfter']
+  const maxAge = code === '401' ? data?.['maxAgeSeconds'] : undefined
   return {
     ...(typeof seconds === 'number' && { headers: { 'retry-after': String(seconds) } }),
+    ...(typeof maxAge === 'number' && { headers: { 'www-authenticate': staleProofChallenge(maxAge) } }),
     status: 200,
     code,
     kind: 'business',
@@ -253,6 +256,9 @@ function businessFailure(
     data: hasData ? { ...data, ...(reason === undefined ? {} : { reason }) } : null,
   } as const
 }
+
+const staleProofChallenge = (maxAgeSeconds: number) =>
+  `Bearer error="insufficient_user_authentication", max_age="${maxAgeSeconds}"`
 
 function inputFailure({ faults }: InvalidInput, translate: Translate, locale: string): Failure {
   const errors = faults.map(({ field, rule, text = rule, params }) => {

@@ -341,6 +341,42 @@ t.test('guards see each route once, with pattern, plugin and annotations', async
   )
 })
 
+t.test('a route declares how recent a proof of identity must be, and the API description contains it', async (t) => {
+  const declared = (fresh: string, access: RouteDeclaration['access'] = 'user') =>
+    rejection(t, (http) => http.route(route('/api/v1/shop/who', { fresh, access })))
+  for (const wrong of ['59s', '24h1ms', 'soon', '5'])
+    t.match(await declared(wrong), /fresh must be a duration from 1m to 24h/, `"${wrong}"`)
+  for (const access of ['public', 'signed'] as const)
+    t.match(await declared('5m', access), /fresh needs a signed-in user/, access)
+  for (const allowed of ['1m', '5m', 'PT5M', '24h']) t.equal(await declared(allowed), undefined, allowed)
+
+  const { server } = await startHttp(t, (http) => {
+    http.route(route('/api/v1/shop/secret', { fresh: '5m', access: 'user' }))
+    http.route(route('/api/v1/shop/plain', { access: 'user' }))
+  })
+  t.equal(server.routes.find(({ path }) => path.endsWith('/secret'))?.fresh, '5m')
+  t.notOk('fresh' in (server.routes.find(({ path }) => path.endsWith('/plain')) ?? {}))
+  const { paths } = publishedApi(await server.openapi())
+  const [secret, plain] = ['secret', 'plain'].map((name) => paths[`/api/v1/shop/${name}`]?.['get'])
+  t.equal(secret?.['x-fresh-proof'], 300)
+  t.match(secret?.description, /proved their identity within the last 5m/)
+  t.notOk('x-fresh-proof' in (plain ?? {}))
+})
+
+t.test('an error for an old proof has the challenge of RFC 9470', async (t) => {
+  const thrown = (code: string) => () => {
+    throw new BusinessError(code, 'Prove it', { reason: 'shop.proof', data: { maxAgeSeconds: 300 } })
+  }
+  const { call } = await startHttp(t, (http) => {
+    http.route(route('/api/v1/shop/old', { handler: thrown('401') }))
+    http.route(route('/api/v1/shop/other', { handler: thrown('409') }))
+  })
+  const old = await call('/api/v1/shop/old')
+  t.equal(old.status, 200)
+  t.equal(old.headers.get('www-authenticate'), 'Bearer error="insufficient_user_authentication", max_age="300"')
+  t.equal((await call('/api/v1/shop/other')).headers.get('www-authenticate'), null)
+})
+
 t.test('Fastify plugins of integrators get their own context', async (t) => {
   const { call } = await startHttp(t, (http) => {
     http.register((app, _options, done) => {

@@ -24,6 +24,7 @@ export const businessError = defineBusinessErrors('iam', en.iam, {
   'api-token-end-invalid': '400',
   'api-token-limit': '409',
   'api-token-unknown': '404',
+  'proof-required': '401',
   'origin-unproven': '403',
   'permission-denied': '403',
   'out-of-scope': '403',

@@ -24,6 +24,8 @@ import type { LoginGuard, RenameGuard } from './contract.ts'
 import { PasswordHasher } from './passwords/password-hash.ts'
 import { PasswordPolicy } from './passwords/password-policy.ts'
 import { PersonalRecordService } from './personal-data/personal-records.ts'
+import type { ProofMethod } from './proof/contract.ts'
+import { FreshProofs } from './proof/fresh-proofs.ts'
 import { IdentityService } from './sessions/identity-service.ts'
 import { Login, loginLimiter } from './sessions/login.ts'
 import { Sessions } from './sessions/sessions.ts'
@@ -44,6 +46,7 @@ interface IamServices {
   readonly redact: (text: string) => string
   readonly loginGuards: ReadonlyMap<string, LoginGuard>
   readonly renameGuards: ReadonlyMap<string, RenameGuard>
+  readonly proofMethods: ReadonlyMap<string, ProofMethod>
 }
 
 export interface Parts extends IamServices {
@@ -55,6 +58,7 @@ export interface Parts extends IamServices {
   readonly grants: RoleGrants
   readonly rules: UserChangeGuard
   readonly apiTokens: ApiTokens
+  readonly proofs: FreshProofs
   readonly tokens: TokenCheck
   readonly sessions: Sessions
   readonly users: Users
@@ -83,6 +87,7 @@ export const resolvers: Resolvers<Parts, IamServices> = {
   grants: asClass(RoleGrants),
   rules: asFunction(({ grants }) => new UserChangeGuard(grants)),
   apiTokens: asClass(ApiTokens),
+  proofs: asClass(FreshProofs),
   tokens: asClass(TokenCheck),
   sessions: asClass(Sessions),
   users: asClass(Users),

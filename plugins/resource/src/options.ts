@@ -44,7 +44,8 @@ export const permission = (code: string, en: string, zh: string): Permission => 
  * Options of every operation. Everything has a default but `access`. The members of `RouteDeclaration` replace those of
  * the resource: `annotations: []` for a creation without `Idempotency-Key`.
  */
-export interface Operation extends Partial<Pick<RouteDeclaration, 'path' | 'summary' | 'description' | 'annotations'>> {
+export interface Operation
+  extends Partial<Pick<RouteDeclaration, 'path' | 'summary' | 'description' | 'annotations' | 'fresh'>> {
   /** `user`: signed-in users, for their own rows. A permission: rows in the data scope of the caller. */
   readonly access: 'user' | Permission
   /** For a permission. Default: `caller` if the table has an owner, otherwise `none`. */

@@ -19,6 +19,7 @@ import {
 } from '@plinth/http'
 import { operatorOf } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
+import { omitUndefined } from '@plinth/kernel'
 import { inSentence, kebabCase, reasonedUniques, withColumnTitles } from '@plinth/table'
 import type { TSchema } from 'typebox'
 import {
@@ -40,7 +41,7 @@ export type AnyRoute = Route<Parts>
 type Declared<Name extends keyof AnyOptions> = NonNullable<AnyOptions[Name]>
 
 /** Members of a route that an operation may replace. */
-const replaceable = ['path', 'summary', 'description', 'annotations'] as const
+const replaceable = ['path', 'summary', 'description', 'annotations', 'fresh'] as const
 const batchBody = Type.Object({ ids: Type.Array(id, { minItems: 1, maxItems: 200, uniqueItems: true }) })
 
 /** Builds the routes of a resource by the name of their operation. */
@@ -188,8 +189,8 @@ class Routes {
       },
     })
     if (remove.bulk === undefined) return
-    const { access, scope, throws = [] } = remove
-    this.#add('deleteBatch', scope === undefined ? { access } : { access, scope }, {
+    const { access, scope, fresh, throws = [] } = remove
+    this.#add('deleteBatch', omitUndefined({ access, scope, fresh }), {
       method: 'POST',
       path: `${this.#path}/delete-batch`,
       summary: `Delete several ${this.#many}`,

@@ -174,6 +174,35 @@ t.test('the input of an action has the titles, units and pickers of the columns'
   )
 })
 
+t.test('each operation can ask for a fresh proof of identity', async (t) => {
+  const access = permission('acme:desk:save', 'Save desks', '保存工位')
+  const Desk = table(
+    'acme_desk',
+    { id: c.id(), name: c.text(9) },
+    { title: { one: ['Desk', '工位'], many: ['Desks', '工位'] }, owner: 'none' },
+  )
+  const { operations } = pluginWith().resource(Desk, {
+    area: 'acme',
+    path: '/api/v1/admin/acme-desks',
+    list: { access, scope: 'none' },
+    create: { access, scope: 'none', fresh: '10m' },
+    change: { access, scope: 'none', fresh: '5m' },
+    remove: { access, scope: 'none', fresh: '5m', bulk: true },
+    actions: { close: { access, scope: 'none', fresh: '1h', title: ['Close', '关闭'], set: { name: 'closed' } } },
+  })
+  t.strictSame(
+    Object.entries(operations).map(([name, { declaration }]) => [name, declaration.fresh]),
+    [
+      ['list', undefined],
+      ['create', '10m'],
+      ['change', '5m'],
+      ['remove', '5m'],
+      ['deleteBatch', '5m'],
+      ['close', '1h'],
+    ],
+  )
+})
+
 t.test('a new row has a value in each column that needs one', async (t) => {
   const { resource } = pluginWith()
   const Entry = table(

@@ -32,7 +32,7 @@ export interface DescribedParameter {
   readonly example?: unknown
 }
 
-/** An operation of OpenAPI 3.1, with `x-plugin`, `x-permission`, `x-data-scope` and `x-reasons`. */
+/** An operation of OpenAPI 3.1, with `x-plugin`, `x-permission`, `x-data-scope`, `x-fresh-proof` and `x-reasons`. */
 export interface DescribedOperation {
   readonly operationId: string
   readonly summary: string
@@ -46,6 +46,8 @@ export interface DescribedOperation {
   readonly 'x-reasons': Readonly<Record<string, string>>
   /** Rows that the operation may reach; present if the operation requires a permission. */
   readonly 'x-data-scope'?: RowVisibility
+  /** Maximum age of the caller's last proof of identity in seconds; see `RouteDeclaration.fresh`. */
+  readonly 'x-fresh-proof'?: number
   readonly parameters?: readonly DescribedParameter[]
   readonly requestBody?: { readonly required: boolean; readonly content: Contents }
   /** Responses by HTTP status: `200`, `4XX` and `503`. */

@@ -1,4 +1,5 @@
 import type { Plugin } from '@plinth/kernel'
+import { parseDuration } from '@plinth/kernel/host'
 import type { Site } from '@plinth/site'
 import type { HeaderDescription, RouteSecurity, WrapperHeaders } from '../contract.ts'
 import { anyFailureSchema, envelopeType, failureSchema, successSchema } from '../envelope.ts'
@@ -90,7 +91,8 @@ const introduction = [
   'Each operation lists how callers are authenticated: with `Authorization: Bearer`, with the cookie of a browser session, ' +
     'or with a signature. `x-permission` is the permission that the caller needs. `x-data-scope` describes the rows that ' +
     'the operation reaches: rows in the data scope of the caller (`caller`), all rows, only for callers with the scope ' +
-    '`all` (`all`), or no rows of users or organisations (`none`).',
+    '`all` (`all`), or no rows of users or organisations (`none`). `x-fresh-proof` is the maximum age in seconds of the ' +
+    'last proof of identity, if the product asks for fresh proofs.',
   'Members of a body and query parameters that an operation does not declare are rejected as invalid input.',
   'Each response has the header `X-Trace-Id`. Quote it when you report an error. Times are UTC, in ISO 8601.',
   '`x-reasons` lists each reason of a business error with its code, for the product and for each operation. In the ' +
@@ -203,13 +205,13 @@ function operation(
   }
 }
 
-type Secured = Pick<DescribedOperation, 'security' | 'x-permission' | 'x-data-scope'>
+type Secured = Pick<DescribedOperation, 'security' | 'x-permission' | 'x-data-scope' | 'x-fresh-proof'>
 
 /**
  * Describes the access rule. A signed operation requires all credentials. Otherwise the bearer token and the other
  * credentials are alternatives.
  */
-function security({ access }: RouteInfo, proofs: readonly RouteSecurity[]): Secured {
+function security({ access, fresh }: RouteInfo, proofs: readonly RouteSecurity[]): Secured {
   if (access === 'public') return { security: [] }
   const named = proofs.map(({ schemes, scopes }) =>
     Object.fromEntries(Object.keys(schemes).map((name) => [name, scopes])),
@@ -218,6 +220,7 @@ function security({ access }: RouteInfo, proofs: readonly RouteSecurity[]): Secu
   return {
     security: [{ bearer: [] }, ...named],
     ...(access === 'user' ? {} : { 'x-permission': access.permission, 'x-data-scope': access.scope }),
+    ...(fresh === undefined ? {} : { 'x-fresh-proof': (parseDuration(fresh) ?? 0) / 1000 }),
   }
 }
 

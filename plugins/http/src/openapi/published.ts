@@ -1,3 +1,4 @@
+import { formatDuration } from '@plinth/kernel/host'
 import {
   type ApiDocument,
   type DescribedOperation,
@@ -70,10 +71,15 @@ const scopeTexts = {
   none: 'It reaches no rows of users or organisations.',
 }
 
-function accessText({ security, 'x-permission': permission, 'x-data-scope': scope }: DescribedOperation): string {
+function accessText(operation: DescribedOperation): string {
+  const { security, 'x-permission': permission, 'x-data-scope': scope, 'x-fresh-proof': maxAge } = operation
+  const fresh = maxAge === undefined ? '' : ` ${freshText(maxAge)}`
   if (permission !== undefined)
-    return [`Requires the permission \`${permission}\`.`, scope && scopeTexts[scope]].filter(Boolean).join(' ')
+    return [`Requires the permission \`${permission}\`.`, scope && scopeTexts[scope]].filter(Boolean).join(' ') + fresh
   if (security.length === 0) return 'Requires no sign-in.'
   const isUser = security.some((way) => 'bearer' in way)
-  return isUser ? 'Requires a signed-in user.' : 'Requires a signed request.'
+  return isUser ? `Requires a signed-in user.${fresh}` : 'Requires a signed request.'
 }
+
+const freshText = (seconds: number) =>
+  `If fresh proofs are enabled, the caller must have proved their identity within the last ${formatDuration(seconds * 1000)}.`

@@ -83,6 +83,13 @@ interface RouteFacts {
     /** Describes what callers must change in addition to the address. */
     readonly migration?: string
   }
+  /**
+   * Maximum age of the caller's last proof of identity, a duration from `1m` to `24h`, for example `5m`. Only for routes
+   * with the access `user` or a permission. The plugin `iam` asks for a new proof while
+   * `platform.iam.fresh-proof.enabled` is true. Use it for operations that a stolen session must not reach: secrets,
+   * permissions, money, erasure.
+   */
+  readonly fresh?: string
   readonly annotations?: readonly RouteAnnotation[]
   /**
    * If false, the response is never compressed. Set it for a response with a secret, such as a token: the length of a
@@ -183,6 +190,8 @@ export interface RouteInfo {
   /** False for a route whose responses are never compressed. */
   readonly isCompressed: boolean
   readonly annotations: readonly RouteAnnotation[]
+  /** See `RouteDeclaration.fresh`. */
+  readonly fresh?: string
   readonly deprecated?: RouteFacts['deprecated']
 }
 

@@ -195,16 +195,16 @@ function assertScope(access: Access, route: string, plugin: string): void {
 interface Declared
   extends Pick<
     RouteDeclaration,
-    'path' | 'summary' | 'access' | 'annotations' | 'operationId' | 'deprecated' | 'compress'
+    'path' | 'summary' | 'access' | 'annotations' | 'operationId' | 'deprecated' | 'compress' | 'fresh'
   > {
   readonly method: string
 }
 
 function infoOf(plugin: string, declared: Declared, hidden: boolean): RouteInfo {
   const { method, path, summary, access, annotations = [], operationId = operationIdOf(method, path) } = declared
-  const { deprecated, compress = true } = declared
+  const { deprecated, fresh, compress = true } = declared
   const facts = { method, path, operationId, plugin, summary, access, hidden, isCompressed: compress }
-  return Object.freeze(omitUndefined<RouteInfo>({ ...facts, annotations, deprecated }))
+  return Object.freeze(omitUndefined<RouteInfo>({ ...facts, annotations, fresh, deprecated }))
 }
 
 export const describeFastifyRoute = (

@@ -1,5 +1,5 @@
 import { type Shape, shape } from '@plinth/kernel'
-import { findShapeProblems } from '@plinth/kernel/host'
+import { findShapeProblems, parseDuration } from '@plinth/kernel/host'
 import type { Access, RawRouteDeclaration, RouteDeclaration } from './declaration.ts'
 
 const literal = '[a-z0-9]+(?:-[a-z0-9]+)*'
@@ -87,6 +87,7 @@ const options = {
   compress: flag,
   maxBodyBytes: { type: 'number' } as const,
   operationId: text,
+  fresh: text,
   description: text,
   tags: list(text),
   reasons: list(text),
@@ -142,7 +143,21 @@ export function routeProblem(kind: 'envelope' | 'raw', declaration: unknown): st
     return `is wrong: the schema of its ${plain[0]} is not a JSON Schema, such as Type.Object({ ... })`
   if (method === 'GET' && schemas.body !== undefined)
     return 'is wrong: it declares a body, which requests with GET do not have; declare a query or another method'
-  return parameterProblem(path, schemas.params)
+  return freshProblem(declaration as RouteDeclaration) ?? parameterProblem(path, schemas.params)
+}
+
+/** Limits of `RouteDeclaration.fresh` in milliseconds. */
+const minFreshMs = 60_000
+const maxFreshMs = 86_400_000
+
+function freshProblem({ fresh, access }: Pick<RouteDeclaration, 'fresh' | 'access'>): string | undefined {
+  if (fresh === undefined) return undefined
+  const ms = parseDuration(fresh) ?? 0
+  if (ms < minFreshMs || ms > maxFreshMs)
+    return `is wrong: fresh must be a duration from 1m to 24h, such as "5m", but is "${fresh}"`
+  if (access === 'public' || access === 'signed')
+    return 'is wrong: fresh needs a signed-in user; its access must be "user" or { permission, scope }'
+  return undefined
 }
 
 const isSchema = (schema: object): boolean => {

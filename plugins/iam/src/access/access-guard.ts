@@ -46,7 +46,8 @@ export function accessGuards(
   clock: Pick<Clock, 'monotonic'>,
 ): readonly RouteGuard[] {
   const check = (request: GuardedRequest, rule: Rule, reply: Reply): void | Promise<void> => {
-    const principal = authenticateCaller(identity, request, reply)
+    const isBearer = request.headers.authorization !== undefined
+    const principal = identity.authenticate(tokenOf(request, reply), isBearer ? request : undefined)
     if (principal instanceof Promise) return principal.then((checked) => admit(request, rule, checked))
     admit(request, rule, principal)
   }
@@ -141,27 +142,23 @@ export function requirePrincipal(request: Pick<GuardedRequest, 'principal'>): Pr
 }
 
 /**
- * Returns the caller by the token of the `Authorization` header, which a page of another site cannot set. Without the
- * header, returns the caller by the session cookie. If the request has two session cookies, it is unknown which one this
- * site has set, so both are cleared.
+ * Returns the access token of a request: that of the `Authorization` header, which a page of another site cannot set.
+ * Without the header, returns the token of the session cookie. If the request has two session cookies, it is unknown
+ * which one this site has set, so both are cleared.
  */
-function authenticateCaller(
-  identity: Pick<Identity, 'authenticate'>,
-  request: GuardedRequest,
-  reply: Reply,
-): Principal | Promise<Principal> {
+export function tokenOf(request: GuardedRequest, reply: Reply): string {
   const { authorization } = request.headers
   if (authorization !== undefined) {
     const token = bearerToken(authorization)
     // A browser that sends both would let a page act with the permissions of a script.
     if (isApiToken(token) && hasSessionCookie(request)) throw businessError('api-token-with-cookie')
-    return identity.authenticate(token, request)
+    return token
   }
   if (hasAmbiguousCookie(request)) clearAllCookies(request, reply)
   const token = cookieToken(request)
   if (token === undefined) throw businessError('token-missing')
   assertSameSitePage(request)
-  return identity.authenticate(token)
+  return token
 }
 
 function bearerToken(header: string): string {

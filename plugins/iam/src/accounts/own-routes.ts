@@ -177,6 +177,7 @@ export const callerAccountRoutes = [
     path: '/api/v1/iam/users/me/sessions/:id',
     summary: 'End one of your sessions',
     access: 'user',
+    fresh: '5m',
     request: { params: idParams },
     response: nothing,
     reasons: ['iam.session-unknown'],
@@ -190,6 +191,7 @@ export const callerAccountRoutes = [
     path: '/api/v1/iam/users/me/sessions',
     summary: 'End all your sessions except this one',
     access: 'user',
+    fresh: '5m',
     response: affectedCount,
     reasons: ['iam.user-unknown'],
     handler: async (request, { sessions }) => {

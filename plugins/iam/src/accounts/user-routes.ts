@@ -131,6 +131,7 @@ export const userRoutes = [
     path,
     summary: 'Create a user',
     access: { permission: permissionCodes.userCreate, scope: 'caller' },
+    fresh: '5m',
     annotations: [idempotent],
     request: {
       body: Type.Object({
@@ -161,6 +162,7 @@ export const userRoutes = [
     path: `${path}/:id`,
     summary: 'Change a user; omitted fields do not change',
     access: { permission: permissionCodes.userUpdate, scope: 'caller' },
+    fresh: '5m',
     request: {
       params: idParams,
       body: Type.Object({
@@ -200,6 +202,7 @@ export const userRoutes = [
     summary: 'Set the password of a user, and end all sessions and API tokens of the user',
     access: { permission: permissionCodes.userUpdate, scope: 'caller' },
     annotations: [sessionOnly],
+    fresh: '5m',
     request: { params: idParams, body: Type.Object({ password }) },
     response: nothing,
     reasons: ['iam.beyond-own-authority', 'iam.busy', 'iam.own-password', 'iam.password-refused', 'iam.user-unknown'],
@@ -213,6 +216,7 @@ export const userRoutes = [
     path: `${path}/:id`,
     summary: 'Delete a user',
     access: { permission: permissionCodes.userDelete, scope: 'caller' },
+    fresh: '5m',
     request: { params: idParams, query: versionQuery },
     response: nothing,
     reasons: ['iam.beyond-own-authority', 'iam.last-administrator', 'iam.user-unknown', 'iam.version-conflict'],
@@ -240,6 +244,7 @@ export const userRoutes = [
     summary: 'End all sessions of a user',
     access: { permission: permissionCodes.sessionRevoke, scope: 'caller' },
     annotations: [sessionOnly],
+    fresh: '5m',
     request: { params: idParams },
     response: affectedCount,
     reasons: ['iam.beyond-own-authority', 'iam.user-unknown'],
@@ -253,6 +258,7 @@ export const userRoutes = [
     summary: 'End one session',
     access: { permission: permissionCodes.sessionRevoke, scope: 'caller' },
     annotations: [sessionOnly],
+    fresh: '5m',
     request: { params: idParams },
     response: nothing,
     reasons: ['iam.beyond-own-authority', 'iam.session-unknown'],

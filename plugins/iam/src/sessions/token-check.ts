@@ -12,6 +12,7 @@ import type { keys } from '../config.ts'
 import type { BearerRequest, Principal } from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import { Token, User } from '../entities.ts'
+import type { FreshProofs } from '../proof/fresh-proofs.ts'
 import { isTokenShaped, tokenHash } from './sessions.ts'
 
 /** Minimum interval in milliseconds between two updates of `last_seen_at` or `last_used_at`. */
@@ -44,6 +45,7 @@ interface TokenCheckDependencies {
   readonly config: ConfigView<typeof keys>
   /** Returns the network of an address. */
   readonly networkOf: (address: string) => string
+  readonly proofs: FreshProofs
 }
 
 /**
@@ -60,6 +62,7 @@ export class TokenCheck {
   readonly #clock: Clock
   readonly #log: Logger
   readonly #config: ConfigView<typeof keys>
+  readonly #proofs: FreshProofs
   readonly #known: LRUCache<string, CheckedToken>
   readonly #checks = new Map<string, Promise<CheckedToken>>()
 
@@ -72,6 +75,7 @@ export class TokenCheck {
     this.#clock = parts.clock
     this.#log = parts.log
     this.#config = parts.config
+    this.#proofs = parts.proofs
     this.#known = new LRUCache({ max: parts.config.get('platform.iam.token.cache-size') })
     // A shorter maximum lifetime applies to the next request.
     parts.config.onChange('platform.iam.api-token.max-lifetime', () => this.#known.clear())
@@ -100,7 +104,7 @@ export class TokenCheck {
   async principalOf(userId: number): Promise<Principal | undefined> {
     const em = this.#db.fork()
     const user = await em.findOne(User, userId)
-    return user?.enabled ? principalOf(user, 'none', 0, await this.#grants.ofUser(em, userId)) : undefined
+    return user?.enabled ? this.#principal(user, 'none', await this.#grants.ofUser(em, userId)) : undefined
   }
 
   async standing(sessionIds: readonly number[]): Promise<ReadonlySet<number>> {
@@ -178,7 +182,7 @@ export class TokenCheck {
     const grants = await this.#grants.ofUser(em, user.id)
     const expiresAt = row.expiresAt.getTime()
     return {
-      principal: principalOf(user, 'session', row.id, grants),
+      principal: this.#principal(user, 'session', grants, row),
       id: row.id,
       endsAt: () => expiresAt,
       lastSeenAt: row.lastSeenAt.getTime(),
@@ -193,7 +197,7 @@ export class TokenCheck {
     if (row === null || owner === null || !owner.enabled) return undefined
     const grants = limitGrants(await this.#grants.ofUser(em, owner.id), row)
     return {
-      principal: principalOf(owner, 'api-token', 0, grants),
+      principal: this.#principal(owner, 'api-token', grants),
       id: row.id,
       endsAt: () => this.#apiTokens.endOf(row),
       lastSeenAt: row.lastUsedAt?.getTime() ?? 0,
@@ -224,11 +228,26 @@ export class TokenCheck {
       this.#log.warn({ reason: errorReason(error) }, 'use of a token could not be recorded')
     }
   }
-}
 
-const principalOf = (
-  { id, username, orgId }: User,
-  credential: Principal['credential'],
-  sessionId: number,
-  grants: Grants,
-): Principal => Object.freeze({ userId: id, username, orgId: orgId ?? null, credential, sessionId, ...grants })
+  /** @param session absent for a caller without a session, who never has a fresh proof */
+  #principal(
+    { id, username, orgId }: User,
+    credential: Principal['credential'],
+    grants: Grants,
+    session?: Token,
+  ): Principal {
+    const sessionId = session?.id ?? 0
+    const { provenAt, provenBy } = session ?? {}
+    const proof = provenAt == null ? undefined : Object.freeze({ at: provenAt.getTime(), by: provenBy ?? '' })
+    return Object.freeze({
+      userId: id,
+      username,
+      orgId: orgId ?? null,
+      credential,
+      sessionId,
+      ...(proof === undefined ? {} : { proof }),
+      assertFresh: (maxAge: string) => this.#proofs.assert({ userId: id, sessionId, proof }, maxAge),
+      ...grants,
+    })
+  }
+}

@@ -44,6 +44,7 @@ export const appRoutes = [
     path: `${root}/apps`,
     summary: 'Create an application; only this response contains its secret',
     access: { permission: permissionCodes.appCreate, scope: 'caller' },
+    fresh: '5m',
     // The secret stays valid after the end of an API token.
     annotations: [idempotent, sessionOnly],
     request: { body: App.schemas.create },
@@ -65,6 +66,7 @@ export const appRoutes = [
     compress: false,
     summary: 'Create a new secret; only this response contains it, and the old secret stays valid for the grace period',
     access: { permission: permissionCodes.appRotateSecret, scope: 'caller' },
+    fresh: '5m',
     annotations: [idempotent, sessionOnly],
     request: { params: idParams, body: rotation },
     response: appWithSecretView,
