@@ -47,13 +47,7 @@ const sessionOnlyForUsers = [
 ]
 
 /** Areas whose operations without a permission all need a session: members, and files of the caller. */
-const sessionOnlyAreas = [
-  '/api/v1/async-tasks',
-  '/api/v1/mall/',
-  '/api/v1/member-points/',
-  '/api/v1/forum/',
-  '/api/v1/checkout/',
-]
+const sessionOnlyAreas = ['/api/v1/async-tasks', '/api/v1/mall/', '/api/v1/member-points/']
 
 /** Operations with a permission that open a longer way in than a token, or that a person decides. */
 const sessionOnlyWithPermission = [

@@ -11,7 +11,7 @@ import mailPlugin from '@plinth/mail'
 import { pino } from 'pino'
 import t from 'tap'
 import { isApiTokenShaped, newApiToken } from '../src/api-tokens/token-format.ts'
-import { isTokenShaped } from '../src/sessions/sessions.ts'
+import { isTokenShaped, newAccessToken } from '../src/sessions/sessions.ts'
 import {
   createOwner,
   createToken,
@@ -40,9 +40,14 @@ t.test('a token has a form that scanners recognise and a checksum', (t) => {
     t.notOk(isTokenShaped(token), 'it is not a session token')
   }
   const [token = ''] = tokens
+  const session = newAccessToken()
   const other = (at: number) => `${token.slice(0, at)}${token[at] === 'a' ? 'b' : 'a'}${token.slice(at + 1)}`
   for (const wrong of [other(12), other(45), token.slice(0, -1), `${token}a`, token.toLowerCase(), ` ${token}`, ''])
     t.notOk(isApiTokenShaped(wrong), JSON.stringify(wrong))
+  const guide = readFileSync(join(import.meta.dirname, '../../../docs/how-to/api-tokens.md'), 'utf8')
+  const scanned = new RegExp(/\| any \| `(.+)` \|/.exec(guide)?.[1] ?? '')
+  for (const text of [`token=${token}`, `"${token}"`, `${token}.`]) t.match(text, scanned, 'the pattern of the guide')
+  for (const text of [`${token}x`, `x${token}`, session]) t.notMatch(text, scanned)
   // The same checksum as the published format: CRC-32 of the random part in base62, padded with zeros.
   t.ok(isApiTokenShaped('plinthpat_zQWBuTSOoRi4A9spHcVY5ncnsDkxkJ0mLq17'), 'the example of GitHub')
   t.end()
