@@ -189,6 +189,11 @@ t.test('a call that a proof has overtaken is repeated once with the new token', 
     t.equal(await call, 'read')
   }
   t.equal(seen.signedOut, 0)
+  const other = Promise.withResolvers<void>()
+  const running = otherTab.prove(() => other.promise)
+  const second = proofs.prove(() => Promise.reject(new Error('sent twice')))
+  other.resolve()
+  await Promise.all([running, second])
   const before = sent.length
   t.equal((await failureOf(api.call(read, { signal: never })))?.kind, 'signed-out')
   t.equal(sent.length, before + 1, 'an ended session is not asked twice')

@@ -1,4 +1,4 @@
-export { assertPermitted, hasAccess, isOperator, operatorOf, requirePrincipal, tokenOf } from './access/access-guard.ts'
+export { assertPermitted, hasAccess, isOperator, operatorOf, requirePrincipal } from './access/access-guard.ts'
 export { callerRows, callerRowsSql, outOfScope, ownerOfLaterWork } from './access/data-scope.ts'
 export { apiTokenEnding } from './api-tokens/end-notice.ts'
 export { acceptsApiTokens, assertNoApiToken, sessionOnly } from './api-tokens/route-access.ts'
@@ -7,6 +7,7 @@ export { default } from './plugin.ts'
 export * from './proof/contract.ts'
 export { assertFresh } from './proof/fresh-guard.ts'
 export { renewedSessionSchema, respondWithProof } from './proof/proof-routes.ts'
+export { tokenOf } from './proof/request-token.ts'
 export {
   assertMaySetCookie,
   cookieToken,

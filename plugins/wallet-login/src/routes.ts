@@ -196,7 +196,7 @@ export const walletRoutes = [
       const { sessionId } = requirePrincipal(request)
       const { challengeId, signature } = request.body
       const wallet = checkedAddress(request.body.address)
-      const session = { sessionId, token: tokenOf(request, reply) }
+      const session = { sessionId, token: tokenOf(request) }
       const signed = { challengeId, signature, address: wallet }
       const renewed = await login.prove(signed, session, attemptOf(request, reply, wallet, proofAttempt))
       return respondWithProof(renewed, request, reply)

@@ -146,7 +146,7 @@ export function requirePrincipal(request: Pick<GuardedRequest, 'principal'>): Pr
  * Without the header, returns the token of the session cookie. If the request has two session cookies, it is unknown
  * which one this site has set, so both are cleared.
  */
-export function tokenOf(request: GuardedRequest, reply: Reply): string {
+function tokenOf(request: GuardedRequest, reply: Reply): string {
   const { authorization } = request.headers
   if (authorization !== undefined) {
     const token = bearerToken(authorization)

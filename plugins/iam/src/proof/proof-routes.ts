@@ -1,11 +1,12 @@
 import { type HttpReply, type HttpRequest, instant, nullable, routesWith, Type, text } from '@plinth/http'
 import type { Static } from 'typebox'
-import { requirePrincipal, tokenOf } from '../access/access-guard.ts'
+import { requirePrincipal } from '../access/access-guard.ts'
 import { loginAttemptOf, password, passwordAttemptReasons } from '../accounts/inputs.ts'
 import type { Session } from '../contract.ts'
 import type { IdentityService } from '../sessions/identity-service.ts'
 import { respondWithSession } from '../sessions/session-cookie.ts'
 import type { FreshProofs } from './fresh-proofs.ts'
+import { tokenOf } from './request-token.ts'
 
 interface ProofRouteDependencies {
   readonly identity: IdentityService
@@ -85,7 +86,7 @@ export const proofRoutes = [
     reasons: [...passwordAttemptReasons, 'iam.password-wrong', 'iam.proof-required'],
     async handler(request, { identity }, reply) {
       const attempt = loginAttemptOf(request, reply, 'password-proof', requirePrincipal(request).username)
-      const renewed = await identity.proveByPassword(tokenOf(request, reply), request.body.password, attempt)
+      const renewed = await identity.proveByPassword(tokenOf(request), request.body.password, attempt)
       return respondWithProof(renewed, request, reply)
     },
   }),

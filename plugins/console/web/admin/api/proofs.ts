@@ -83,11 +83,13 @@ export class Proofs {
   }
 
   /**
-   * Runs a proof. If it succeeds, all waiting calls are repeated.
+   * Runs a proof. If it succeeds, all waiting calls are repeated. If a proof of another tab is running and succeeds, it is
+   * enough.
    *
    * @param work sends the proof to the server, which then replaces the token of the session
    */
   async prove(work: () => Promise<unknown>): Promise<void> {
+    if (this.#running !== undefined && (await this.hasRenewedSince(this.#renewals))) return
     this.#tell('begun')
     let news: News = 'failed'
     try {
