@@ -17,6 +17,8 @@ const methods = {
   wallet: text('Wallet', '钱包'),
   'password-change': text('Password confirmed for a new password', '修改密码时确认密码'),
   'email-change': text('Password confirmed for a new e-mail address', '修改邮箱时确认密码'),
+  'wallet-proof': text('Identity proven again with the wallet', '用钱包再次验证身份'),
+  'password-proof': text('Identity proven again with the password', '用密码再次验证身份'),
 }
 
 const disable = text('Disable', '停用')

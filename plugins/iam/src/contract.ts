@@ -2,6 +2,7 @@ import type { RowOwner } from '@plinth/database'
 import { event } from '@plinth/events'
 import { type HttpServer, Type } from '@plinth/http'
 import { extensionPoint, type LocalizedText, type PersonalTable, service, shape } from '@plinth/kernel'
+import type { SessionProof } from './proof/contract.ts'
 
 /**
  * Whose data an operator may access (decision A5): all users, the users of the same organisation, or only the operator.
@@ -27,6 +28,16 @@ export interface Principal {
   /** The widest data scope of the roles; `self` without a role. */
   readonly dataScope: DataScope
   can(permission: string): boolean
+  /** The last proof of identity in this session; absent without a session, and for sessions of earlier releases. */
+  readonly proof?: SessionProof
+  /**
+   * Checks that the user has proven the identity in this session within the given time. Does nothing while
+   * `platform.iam.fresh-proof.enabled` is false. A caller without a session never has a fresh proof.
+   *
+   * @param maxAge duration, for example `5m`
+   * @throws BusinessError "401" `iam.proof-required`, directly or as a rejection
+   */
+  assertFresh(maxAge: string): void | Promise<void>
 }
 
 /** Origin of a call and its stated reason, for the audit. */
@@ -128,6 +139,23 @@ export interface Identity {
    * @throws BusinessError the errors of `openSession` and of `prove`
    */
   openProvenSession(account: number | null, attempt: LoginAttempt, prove: () => Promise<number>): Promise<Session>
+  /**
+   * Proves the user of a session again, for methods that `proofMethod` lists. Guards and audit are those of a login. The
+   * session then has a new token with the same expiry time, and the old token is no longer valid.
+   *
+   * @param token access token of the request, see `tokenOf`
+   * @param method name of the method, at most 32 characters
+   * @param prove checks the proof of this user. If it throws a `BusinessError`, the attempt has failed. See
+   *   `openProvenSession`.
+   * @throws BusinessError "401" `iam.token-invalid`, also if another request has just renewed the session; "401"
+   *   `iam.proof-required` for a token without a session; the errors of login guards and of `prove`
+   */
+  proveAgain(
+    token: string,
+    method: string,
+    attempt: LoginAttempt,
+    prove: (userId: number) => Promise<void>,
+  ): Promise<Session>
 }
 
 /**
@@ -279,6 +307,8 @@ export interface Accounts {
    * @throws BusinessError "409" `iam.external-identity-taken` if another user has it
    */
   bindExternal(userId: number, subject: ExternalIdentity, actor: Actor): Promise<void>
+  /** Returns whether the user has an external identity of this provider. */
+  hasExternal(userId: number, provider: string): Promise<boolean>
   /** Writes the permission catalogue to a new database. Can be called again. */
   seed(): Promise<void>
 }
@@ -375,7 +405,9 @@ export interface Passwords {
 export const passwords = service<Passwords>('iam.passwords', { from: '@plinth/iam' })
 
 export interface LoginAttempt extends CallOrigin {
-  /** Method of the attempt, for example `password`, `password-change`, `email-change` or `wallet`. */
+  /**
+   * Method of the attempt, for example `password`, `password-change`, `email-change`, `password-proof` or `wallet`.
+   */
   readonly method: string
   /** Text by which the caller identified the account. Must not be stored or logged unmasked. */
   readonly identifier: string
@@ -384,6 +416,11 @@ export interface LoginAttempt extends CallOrigin {
    * character of `identifier`.
    */
   readonly shownIdentifier?: string
+  /**
+   * False if the user did not take part, for example in a single sign-on with an earlier login of the provider. The
+   * session then begins without a proof of identity, see `Principal.proof`. Default: true.
+   */
+  readonly isProof?: boolean
   /** Sets a response header, even if the attempt is rejected. */
   setHeader(name: string, value: string): void
 }

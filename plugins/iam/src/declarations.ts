@@ -16,6 +16,7 @@ export const businessError = defineBusinessErrors('iam', en.iam, {
   'token-invalid': '401',
   'token-expired': '401',
   'session-ambiguous': '401',
+  'proof-required': '401',
   'origin-unproven': '403',
   'permission-denied': '403',
   'out-of-scope': '403',

@@ -120,6 +120,12 @@ export const Token = defineEntity({
     expiresAt: column.timestamp(),
     lastSeenAt: column.timestamp(),
     revokedAt: column.timestamp().nullable(),
+    /**
+     * Time and method of the last proof of identity, see `SessionProof`. Null if there was none, and for sessions of
+     * earlier releases.
+     */
+    provenAt: column.timestamp().nullable(),
+    provenBy: column.text(32).nullable(),
   },
 })
 export type Token = InferEntity<typeof Token>

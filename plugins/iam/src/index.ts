@@ -2,6 +2,10 @@ export { assertPermitted, hasAccess, isOperator, operatorOf, requirePrincipal } 
 export { callerRows, callerRowsSql, outOfScope, ownerOfLaterWork } from './access/data-scope.ts'
 export * from './contract.ts'
 export { default } from './plugin.ts'
+export * from './proof/contract.ts'
+export { assertFresh } from './proof/fresh-guard.ts'
+export { renewedSessionSchema, respondWithProof } from './proof/proof-routes.ts'
+export { tokenOf } from './proof/request-token.ts'
 export {
   assertMaySetCookie,
   cookieToken,

@@ -21,6 +21,7 @@ declare module '@plinth/admin' {
     getAdminIamUsersByIdPersonalData: { params: { id: number }; query: {}; body: {}; data: ({ plugin: string; table: string; displayTitle: string; erasure: "removed" | "anonymised" | "kept"; overwritten: (string)[]; displayReason: string | null; rows: number })[]; sort: never }
     getAdminIamUsersByIdPersonalDataFile: { params: { id: number }; query: {}; body: {}; data: never; sort: never }
     getAdminIamUsersByIdSessions: { params: { id: number }; query: {}; body: {}; data: ({ id: number; method: string; clientIp: string; userAgent: string; createdAt: Instant; expiresAt: Instant; lastSeenAt: Instant; current: boolean })[]; sort: never }
+    getAuthProof: { params: {}; query: { maxAgeSeconds?: number }; body: {}; data: { enabled: boolean; provenAt: Instant | null; provenBy: string | null; methods: (string)[] }; sort: never }
     getIamUsersMe: { params: {}; query: {}; body: {}; data: { id: number; username: string; email: string | null; emailVerified: boolean; mobile: string | null; enabled: boolean; orgId: number | null; roles: ({ id: number; code: string; name: string })[]; version: number; createdAt: Instant; updatedAt: Instant; lastLoginAt: Instant | null; isSuperAdmin: boolean; permissions: (string)[]; dataScope: "all" | "org" | "self" }; sort: never }
     getIamUsersMeSessions: { params: {}; query: {}; body: {}; data: ({ id: number; method: string; clientIp: string; userAgent: string; createdAt: Instant; expiresAt: Instant; lastSeenAt: Instant; current: boolean })[]; sort: never }
     postAdminIamRoles: { params: {}; query: {}; body: { code: string; name: string; description?: string | null; dataScope?: "all" | "org" | "self"; permissions: (string)[] }; data: { id: number; code: string; name: string; description: string | null; dataScope: "all" | "org" | "self"; builtIn: boolean; permissions: (string)[]; version: number; createdAt: Instant; updatedAt: Instant }; sort: never }
@@ -28,6 +29,7 @@ declare module '@plinth/admin' {
     postAdminIamUsersByIdErasure: { params: { id: number }; query: {}; body: { username: string }; data: { removed: number; anonymised: number; kept: number }; sort: never }
     postAuthLogin: { params: {}; query: {}; body: { username: string; password: string; session?: "token" | "cookie" }; data: { accessToken: string | null; tokenType: "Bearer"; expiresAt: Instant }; sort: never }
     postAuthLogout: { params: {}; query: {}; body: {}; data: null; sort: never }
+    postAuthProof: { params: {}; query: {}; body: { method: "password"; password: string }; data: { accessToken: string | null; tokenType: "Bearer"; expiresAt: Instant }; sort: never }
     postAuthVerifyEmailCodes: { params: {}; query: {}; body: { email: string; scene?: string }; data: { expiresAt: Instant; resendAfter: number }; sort: never }
     postAuthVerifyEmailCodesCheck: { params: {}; query: {}; body: { email: string; scene?: string; code: string }; data: { verified: true }; sort: never }
     postAuthVerifySmsCodes: { params: {}; query: {}; body: { mobile: string; scene?: string }; data: { expiresAt: Instant; resendAfter: number }; sort: never }

@@ -23,6 +23,8 @@ import type { LoginGuard, RenameGuard } from './contract.ts'
 import { PasswordHasher } from './passwords/password-hash.ts'
 import { PasswordPolicy } from './passwords/password-policy.ts'
 import { PersonalRecordService } from './personal-data/personal-records.ts'
+import type { ProofMethod } from './proof/contract.ts'
+import { FreshProofs } from './proof/fresh-proofs.ts'
 import { IdentityService } from './sessions/identity-service.ts'
 import { Login, loginLimiter } from './sessions/login.ts'
 import { Sessions } from './sessions/sessions.ts'
@@ -43,6 +45,7 @@ interface IamServices {
   readonly redact: (text: string) => string
   readonly loginGuards: ReadonlyMap<string, LoginGuard>
   readonly renameGuards: ReadonlyMap<string, RenameGuard>
+  readonly proofMethods: ReadonlyMap<string, ProofMethod>
 }
 
 export interface Parts extends IamServices {
@@ -53,6 +56,7 @@ export interface Parts extends IamServices {
   readonly audit: AuditTrail
   readonly grants: RoleGrants
   readonly rules: UserChangeGuard
+  readonly proofs: FreshProofs
   readonly tokens: TokenCheck
   readonly sessions: Sessions
   readonly users: Users
@@ -80,6 +84,7 @@ export const resolvers: Resolvers<Parts, IamServices> = {
   audit: asClass(AuditTrail),
   grants: asClass(RoleGrants),
   rules: asFunction(({ grants }) => new UserChangeGuard(grants)),
+  proofs: asClass(FreshProofs),
   tokens: asClass(TokenCheck),
   sessions: asClass(Sessions),
   users: asClass(Users),

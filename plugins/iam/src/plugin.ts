@@ -36,10 +36,15 @@ import { nameChangedUsers } from './migrations/0009-name-changed-users.ts'
 import { indexFilters } from './migrations/0010-index-filters.ts'
 import { storeAuditReasons } from './migrations/0011-keep-reasons.ts'
 import { storeProofs } from './migrations/0012-store-proofs.ts'
+import { storeSessionProofs } from './migrations/0013-store-session-proofs.ts'
 import { type Parts, resolvers } from './parts.ts'
 import { assertHashIsFast } from './passwords/password-hash.ts'
 import { iamTables } from './personal-data/iam-tables.ts'
 import { personalRoutes } from './personal-data/personal-routes.ts'
+import { proofMethod } from './proof/contract.ts'
+import { freshProofGuard } from './proof/fresh-guard.ts'
+import { passwordMethod } from './proof/password-method.ts'
+import { proofRoutes } from './proof/proof-routes.ts'
 import { accountLimitSteps, guardAccountLimit } from './sessions/account-limit.ts'
 import { purgeIdentityData } from './tasks.ts'
 
@@ -62,12 +67,13 @@ export default definePlugin({
     site: optional(site),
   },
   provides: [identity, accounts, passwords, personalRecords],
-  extensionPoints: [loginGuard, renameGuard],
+  extensionPoints: [loginGuard, renameGuard, proofMethod],
   contributes: [
     auditTexts.of(audited),
     auditTrail,
     personalData.of(({ database }: WithDatabase) => ({ iam: iamTables(database) })),
     pluginData,
+    proofMethod,
     upgradeSteps,
     ...backOffice({ pages, tiles: userTiles }),
     optional(labelSources),
@@ -88,6 +94,7 @@ export default definePlugin({
     indexFilters,
     storeAuditReasons,
     storeProofs,
+    storeSessionProofs,
   ],
   entities,
   messages,
@@ -109,7 +116,11 @@ export default definePlugin({
       })
     }
     guardAccountLimit(config, (problem) => log.warn({ problem }, 'a login limit is not applied as it is configured'))
-    const guards = { loginGuards: contributions(loginGuard), renameGuards: contributions(renameGuard) }
+    const guards = {
+      loginGuards: contributions(loginGuard),
+      renameGuards: contributions(renameGuard),
+      proofMethods: contributions(proofMethod),
+    }
     const given = {
       kernel,
       db,
@@ -132,6 +143,7 @@ export default definePlugin({
     provide(accounts, parts.accounts)
     provide(passwords, parts.passwords)
     provide(personalRecords, parts.personal)
+    contribute(proofMethod, 'password', passwordMethod(db))
     contribute(auditTrail, 'iam', parts.audit.forAll)
     contribute(pluginData, 'permissions', permissionData(db, parts.authority))
     contribute(upgradeSteps, 'login-limits', () => accountLimitSteps(config))
@@ -143,10 +155,12 @@ export default definePlugin({
       notifyPreviousEmail(events, services.mail, services.i18n)
     }
     for (const guard of accessGuards(parts.identity, clock)) http.guard(guard)
+    http.guard(freshProofGuard)
     http.wrap(reasonWrapper)
     if (!nodeEnvironmentOf(process.env['NODE_ENV']).isProduction) http.wrap(scopeCheck)
     identityResolvers?.add(({ principal }) => principal && `user:${principal.userId}`)
     http.addRoutes(callerAccountRoutes, parts)
+    http.addRoutes(proofRoutes, parts)
     http.addRoutes(userRoutes, parts)
     http.addRoutes(figureRoutes, { db, dayOf: services.site?.dayOf ?? createDayFormatter(() => 'UTC') })
     http.addRoutes(roleRoutes, parts)

@@ -45,6 +45,20 @@ t.test('an audit record is stored as long as its retention', async (t) => {
   assertMembers(t, stored, { before: [1, 1, 1], after: [1, 1, 0] })
 })
 
+t.test('operations with an old proof of identity are rejected', async (t) => {
+  const iam = await startOnSqlite(t, {})
+  const token = await iam.administrator()
+  await iam.clock.advance(6 * 60_000)
+  const [codes] = await assertKeyEffect(t, 'platform.iam.fresh-proof.enabled', {
+    changed: true,
+    async observe(values) {
+      await applyLiveValues(iam.running, values)
+      return (await iam.call('DELETE', '/api/v1/iam/users/me/sessions', { token })).code
+    },
+  })
+  t.match(codes, { before: /^200$/, after: /^401$/ })
+})
+
 t.test('a password hash contains its costs', async (t) => {
   const observe = async (config: KeyValues) => {
     const { running, administrator } = await startOnSqlite(t, config)

@@ -37,6 +37,7 @@ const unknownSaver: Principal = {
   permissions: new Set(),
   dataScope: 'all',
   can: () => false,
+  assertFresh: () => Promise.reject(new Error('a rule has no session')),
 }
 
 interface SenderDependencies {

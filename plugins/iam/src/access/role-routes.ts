@@ -117,6 +117,7 @@ export const roleRoutes = [
     path,
     summary: 'Create a role',
     access: { permission: permissionCodes.roleSave, scope: 'caller' },
+    fresh: '5m',
     annotations: [idempotent],
     request: {
       body: Type.Object({
@@ -134,6 +135,7 @@ export const roleRoutes = [
     path: `${path}/:id`,
     summary: 'Replace a role',
     access: { permission: permissionCodes.roleSave, scope: 'caller' },
+    fresh: '5m',
     request: { params: idParams, body: Type.Object({ ...content.properties, version }) },
     response: roleView,
     reasons: [
@@ -154,6 +156,7 @@ export const roleRoutes = [
     path: `${path}/:id`,
     summary: 'Delete a role that no user has',
     access: { permission: permissionCodes.roleSave, scope: 'caller' },
+    fresh: '5m',
     request: { params: idParams, query: versionQuery },
     response: nothing,
     reasons: [

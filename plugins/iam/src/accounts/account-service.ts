@@ -111,6 +111,10 @@ export class AccountService implements Accounts {
     return knownAccount(await this.#parts.users.update(userId, { username }, undefined, actor))
   }
 
+  async hasExternal(userId: number, provider: string): Promise<boolean> {
+    return (await this.#parts.db.fork().count(ExternalIdentityRow, { userId, provider })) > 0
+  }
+
   async findByExternal(subject: Pick<ExternalIdentity, 'provider' | 'subject'>) {
     const found = await this.#findExternal(subject)
     return found && { ...found.account, externalProof: found.proof }

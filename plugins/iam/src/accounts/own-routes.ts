@@ -174,6 +174,7 @@ export const callerAccountRoutes = [
     path: '/api/v1/iam/users/me/sessions/:id',
     summary: 'End one of your sessions',
     access: 'user',
+    fresh: '5m',
     request: { params: idParams },
     response: nothing,
     reasons: ['iam.session-unknown'],
@@ -187,6 +188,7 @@ export const callerAccountRoutes = [
     path: '/api/v1/iam/users/me/sessions',
     summary: 'End all your sessions except this one',
     access: 'user',
+    fresh: '5m',
     response: affectedCount,
     reasons: ['iam.user-unknown'],
     handler: async (request, { sessions }) => {

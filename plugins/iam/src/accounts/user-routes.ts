@@ -130,6 +130,7 @@ export const userRoutes = [
     path,
     summary: 'Create a user',
     access: { permission: permissionCodes.userCreate, scope: 'caller' },
+    fresh: '5m',
     annotations: [idempotent],
     request: {
       body: Type.Object({
@@ -160,6 +161,7 @@ export const userRoutes = [
     path: `${path}/:id`,
     summary: 'Change a user; omitted fields do not change',
     access: { permission: permissionCodes.userUpdate, scope: 'caller' },
+    fresh: '5m',
     request: {
       params: idParams,
       body: Type.Object({
@@ -198,6 +200,7 @@ export const userRoutes = [
     path: `${path}/:id/password`,
     summary: 'Set the password of a user and end all sessions of the user',
     access: { permission: permissionCodes.userUpdate, scope: 'caller' },
+    fresh: '5m',
     request: { params: idParams, body: Type.Object({ password }) },
     response: nothing,
     reasons: ['iam.beyond-own-authority', 'iam.busy', 'iam.own-password', 'iam.password-refused', 'iam.user-unknown'],
@@ -211,6 +214,7 @@ export const userRoutes = [
     path: `${path}/:id`,
     summary: 'Delete a user',
     access: { permission: permissionCodes.userDelete, scope: 'caller' },
+    fresh: '5m',
     request: { params: idParams, query: versionQuery },
     response: nothing,
     reasons: ['iam.beyond-own-authority', 'iam.last-administrator', 'iam.user-unknown', 'iam.version-conflict'],
@@ -237,6 +241,7 @@ export const userRoutes = [
     path: `${path}/:id/sessions`,
     summary: 'End all sessions of a user',
     access: { permission: permissionCodes.sessionRevoke, scope: 'caller' },
+    fresh: '5m',
     request: { params: idParams },
     response: affectedCount,
     reasons: ['iam.beyond-own-authority', 'iam.user-unknown'],
@@ -249,6 +254,7 @@ export const userRoutes = [
     path: '/api/v1/admin/iam/sessions/:id',
     summary: 'End one session',
     access: { permission: permissionCodes.sessionRevoke, scope: 'caller' },
+    fresh: '5m',
     request: { params: idParams },
     response: nothing,
     reasons: ['iam.beyond-own-authority', 'iam.session-unknown'],

@@ -57,6 +57,7 @@ export const personalRoutes = [
     path: `${path}/personal-data/file`,
     summary: 'Download all stored data of a user as a JSON file',
     access: { permission: permissionCodes.userExport, scope: 'caller' },
+    fresh: '5m',
     annotations: [bulkRateLimit],
     produces: ['application/json'],
     request: { params: idParams },
@@ -77,6 +78,7 @@ export const personalRoutes = [
     description:
       'You cannot undo this. The account is disabled and its sessions end first, and the account is removed last. If the erasure is interrupted, repeat it.',
     access: { permission: permissionCodes.userErase, scope: 'caller' },
+    fresh: '5m',
     annotations: [bulkRateLimit],
     request: {
       params: idParams,

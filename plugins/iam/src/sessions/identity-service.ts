@@ -1,8 +1,10 @@
 import type { Database } from '@plinth/database'
 import { assertOrgInScope, outOfScope, rowsInScope, usersInScope } from '../access/data-scope.ts'
 import type { Identity, LoginAttempt, Principal, RowOwner, Session } from '../contract.ts'
+import { businessError } from '../declarations.ts'
 import { User } from '../entities.ts'
 import type { Login } from './login.ts'
+import type { ProvenSession } from './sessions.ts'
 import type { TokenCheck } from './token-check.ts'
 
 const batch = 500
@@ -81,5 +83,26 @@ export class IdentityService implements Identity {
 
   openProvenSession(account: number | null, attempt: LoginAttempt, prove: () => Promise<number>): Promise<Session> {
     return this.#login.withUncheckedProof(account, attempt, prove)
+  }
+
+  async proveAgain(
+    token: string,
+    method: string,
+    attempt: LoginAttempt,
+    prove: (userId: number) => Promise<void>,
+  ): Promise<Session> {
+    return this.#login.proveAgain(await this.#sessionOf(token), method, attempt, prove)
+  }
+
+  /** Like `proveAgain`, with the password of the user. */
+  async proveByPassword(token: string, password: string, attempt: LoginAttempt): Promise<Session> {
+    return this.#login.proveByPassword(await this.#sessionOf(token), password, attempt)
+  }
+
+  /** @throws BusinessError "401" `iam.proof-required` for a token without a session, which can have no proof */
+  async #sessionOf(token: string): Promise<ProvenSession> {
+    const { userId, sessionId } = await this.#tokens.authenticate(token)
+    if (sessionId === 0) throw businessError('proof-required', { text: 'proof-without-session', data: { methods: [] } })
+    return { userId, sessionId, oldToken: token }
   }
 }

@@ -16,10 +16,10 @@ import { businessError } from '../declarations.ts'
 import { User } from '../entities.ts'
 import type { PasswordHasher } from '../passwords/password-hash.ts'
 import { accountLimit } from './account-limit.ts'
-import type { Sessions } from './sessions.ts'
+import type { ProvenSession, Sessions } from './sessions.ts'
 
 /** Login methods that check a password. They share one limit, because separate limits would allow more guesses. */
-const limitedMethods: ReadonlySet<string> = new Set(['password', 'password-change', 'email-change'])
+const limitedMethods: ReadonlySet<string> = new Set(['password', 'password-change', 'email-change', 'password-proof'])
 
 /**
  * Returns the same key for the user name and the e-mail address of an account. For an unknown name, returns the same
@@ -124,12 +124,52 @@ export class Login {
    * @returns the stored hash that the password matched
    */
   async confirmPassword(userId: number, password: string, attempt: LoginAttempt): Promise<string> {
-    return this.#audited(attempt, { id: userId }, async (user) => {
-      const stored = user?.passwordHash ?? null
-      const { matches } = await this.#parts.hasher.verify(stored, password)
-      if (stored === null || !matches) throw businessError('password-wrong', { data: { field: 'currentPassword' } })
-      return stored
+    return this.#audited(attempt, { id: userId }, (user) => this.#assertPassword(user, password, 'currentPassword'))
+  }
+
+  /**
+   * Checks the password of the user of a session again, and renews the token of the session.
+   *
+   * @throws BusinessError "400" `iam.password-wrong`, and the errors of `proveAgain`
+   */
+  proveByPassword(session: ProvenSession, password: string, attempt: LoginAttempt): Promise<Session> {
+    return this.#proveAgain(session, 'password', attempt, async (user) => {
+      await this.#assertPassword(user, password, 'password')
     })
+  }
+
+  /** Renews the token of a session after another proof. See `Identity.proveAgain`. */
+  proveAgain(
+    session: ProvenSession,
+    method: string,
+    attempt: LoginAttempt,
+    prove: (userId: number) => Promise<void>,
+  ): Promise<Session> {
+    return this.#proveAgain(session, method, attempt, () => prove(session.userId))
+  }
+
+  async #proveAgain(
+    session: ProvenSession,
+    method: string,
+    attempt: LoginAttempt,
+    prove: (user: User | null) => Promise<void>,
+  ): Promise<Session> {
+    const { db, sessions, audit } = this.#parts
+    await this.#audited(attempt, { id: session.userId }, prove)
+    // The proof is correct. If another request has renewed the session meanwhile, this is not a failed attempt.
+    return db.transactional(async () => {
+      const renewed = await sessions.renew(session, method)
+      await audit.recordLogin(attempt, { userId: session.userId })
+      return renewed
+    })
+  }
+
+  /** @returns the stored hash that the password matched */
+  async #assertPassword(user: User | null, password: string, field: string): Promise<string> {
+    const stored = user?.passwordHash ?? null
+    const { matches } = await this.#parts.hasher.verify(stored, password)
+    if (stored === null || !matches) throw businessError('password-wrong', { data: { field } })
+    return stored
   }
 
   /**

@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { Database } from '@plinth/database'
-import type { Clock, ConfigView } from '@plinth/kernel'
+import { type Clock, type ConfigView, fitTextToColumn } from '@plinth/kernel'
 import type { PermissionEpoch } from '../access/authority.ts'
 import { accessibleUsersCondition, userInScope } from '../access/data-scope.ts'
 import type { UserChangeGuard } from '../access/role-grants.ts'
@@ -26,6 +26,16 @@ export const isTokenShaped = (text: string) => form.test(text)
 
 /** Maximum number of listed sessions of a user. Ended sessions are purged, so more are very unusual. */
 const maxShown = 200
+
+const maxMethodLength = 32
+
+/** A session whose user has proven the identity again. */
+export interface ProvenSession {
+  readonly userId: number
+  readonly sessionId: number
+  /** Access token of the session, which the proof replaces. */
+  readonly oldToken: string
+}
 
 interface SessionDependencies {
   readonly db: Database
@@ -61,10 +71,34 @@ export class Sessions {
       expiresAt,
       lastSeenAt: new Date(now),
       revokedAt: null,
+      provenAt: attempt.isProof === false ? null : new Date(now),
+      provenBy: attempt.isProof === false ? null : fitTextToColumn(attempt.method, maxMethodLength),
     })
     await em.flush()
     await this.#endOldest(userId)
     return { accessToken, tokenType: 'Bearer', expiresAt: expiresAt.toISOString() }
+  }
+
+  /**
+   * Gives a session a new token after a proof of identity (ASVS 7.2.4). The session keeps its id and its expiry time.
+   * Must be called in a transaction. Of several proofs with the same old token, only the first succeeds.
+   *
+   * @throws BusinessError "401" `iam.token-invalid` if the session has ended, or no longer has the old token
+   */
+  async renew({ sessionId, userId, oldToken }: ProvenSession, method: string): Promise<Session> {
+    const { db, clock, authority } = this.#parts
+    await authority.lock()
+    const now = new Date(clock.now())
+    const accessToken = newAccessToken()
+    const renewed = await db.execute(
+      'update iam_token set token_hash = ?, proven_at = ?, proven_by = ?, last_seen_at = ? where id = ? and token_hash = ? and revoked_at is null and expires_at > ?',
+      [tokenHash(accessToken), now, fitTextToColumn(method, maxMethodLength), now, sessionId, tokenHash(oldToken), now],
+    )
+    const session = renewed === 0 ? null : await db.fork().findOne(Token, sessionId)
+    if (session === null) throw businessError('token-invalid')
+    // All instances then read the tokens of this user again, so that the old one is rejected.
+    await authority.changeOf(userId)
+    return { accessToken, tokenType: 'Bearer', expiresAt: session.expiresAt.toISOString() }
   }
 
   /** Ends the oldest sessions if a user has more than `platform.iam.token.max-per-user`. */

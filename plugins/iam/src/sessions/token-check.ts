@@ -8,6 +8,7 @@ import type { keys } from '../config.ts'
 import type { Principal } from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import { Token, User } from '../entities.ts'
+import type { FreshProofs } from '../proof/fresh-proofs.ts'
 import { isTokenShaped, tokenHash } from './sessions.ts'
 
 /** Minimum interval in milliseconds between two updates of `last_seen_at`. */
@@ -32,6 +33,7 @@ interface TokenCheckDependencies {
   readonly clock: Clock
   readonly log: Logger
   readonly config: ConfigView<typeof keys>
+  readonly proofs: FreshProofs
 }
 
 /**
@@ -46,6 +48,7 @@ export class TokenCheck {
   readonly #clock: Clock
   readonly #log: Logger
   readonly #config: ConfigView<typeof keys>
+  readonly #proofs: FreshProofs
   readonly #known: LRUCache<string, CheckedToken>
   readonly #checks = new Map<string, Promise<CheckedToken>>()
 
@@ -56,6 +59,7 @@ export class TokenCheck {
     this.#clock = parts.clock
     this.#log = parts.log
     this.#config = parts.config
+    this.#proofs = parts.proofs
     this.#known = new LRUCache({ max: parts.config.get('platform.iam.token.cache-size') })
   }
 
@@ -79,7 +83,7 @@ export class TokenCheck {
   async principalOf(userId: number): Promise<Principal | undefined> {
     const em = this.#db.fork()
     const user = await em.findOne(User, userId)
-    return user?.enabled ? this.#principal(user, 0) : undefined
+    return user?.enabled ? this.#principal(user) : undefined
   }
 
   async standing(sessionIds: readonly number[]): Promise<ReadonlySet<number>> {
@@ -144,7 +148,7 @@ export class TokenCheck {
       throw businessError('token-invalid')
     }
     const checked = {
-      principal: await this.#principal(user, row.id),
+      principal: await this.#principal(user, row),
       epoch,
       expiresAt: row.expiresAt.getTime(),
       lastSeenAt: row.lastSeenAt.getTime(),
@@ -154,9 +158,21 @@ export class TokenCheck {
     return checked
   }
 
-  async #principal({ id, username, orgId }: User, sessionId: number): Promise<Principal> {
+  /** @param session absent for a user without a session, who never has a fresh proof */
+  async #principal({ id, username, orgId }: User, session?: Token): Promise<Principal> {
     const grants = await this.#grants.ofUser(this.#db.fork(), id)
-    return Object.freeze({ userId: id, username, orgId: orgId ?? null, sessionId, ...grants })
+    const sessionId = session?.id ?? 0
+    const { provenAt, provenBy } = session ?? {}
+    const proof = provenAt == null ? undefined : Object.freeze({ at: provenAt.getTime(), by: provenBy ?? '' })
+    return Object.freeze({
+      userId: id,
+      username,
+      orgId: orgId ?? null,
+      sessionId,
+      ...(proof === undefined ? {} : { proof }),
+      assertFresh: (maxAge: string) => this.#proofs.assert({ userId: id, sessionId, proof }, maxAge),
+      ...grants,
+    })
   }
 
   async #recordUse(checked: CheckedToken, now: number): Promise<void> {

@@ -1,0 +1,92 @@
+import { type Clock, type ConfigView, errorReason, type Logger } from '@plinth/kernel'
+import { parseDuration } from '@plinth/kernel/host'
+import type { keys } from '../config.ts'
+import { businessError } from '../declarations.ts'
+import { type ProofMethod, proofStrengths, type SessionProof } from './contract.ts'
+
+/**
+ * Maximum time in milliseconds by which a proof may be in the future, because the clocks of two instances differ
+ * slightly. A proof that is later than that counts as missing.
+ */
+const maxClockDifferenceMs = 2_000
+
+/** The session of a caller. */
+interface CallerSession {
+  readonly userId: number
+  /** 0: no session, for example for an API token. */
+  readonly sessionId: number
+  readonly proof: SessionProof | undefined
+}
+
+interface FreshProofDependencies {
+  readonly clock: Pick<Clock, 'now'>
+  readonly config: ConfigView<typeof keys>
+  readonly log: Logger
+  readonly proofMethods: ReadonlyMap<string, ProofMethod>
+}
+
+/**
+ * Decides whether the last proof of identity in a session is recent enough. The proof belongs to the session, so a proof
+ * in one session has no effect in another one. Using the session does not extend the proof.
+ */
+export class FreshProofs {
+  readonly #parts: FreshProofDependencies
+
+  constructor(parts: FreshProofDependencies) {
+    this.#parts = parts
+  }
+
+  get isEnabled(): boolean {
+    return this.#parts.config.get('platform.iam.fresh-proof.enabled')
+  }
+
+  /**
+   * Checks that the caller has proven the identity recently. Does nothing while fresh proofs are disabled. Returns
+   * without a promise if the proof is recent.
+   *
+   * @param maxAge duration, for example `5m`
+   * @throws BusinessError "401" `iam.proof-required` with `maxAgeSeconds` and `methods`, the strongest method first
+   */
+  assert(session: CallerSession, maxAge: string): void | Promise<void> {
+    if (!this.isEnabled) return
+    const maxAgeMs = parseDuration(maxAge) ?? 0
+    if (!this.#isFresh(session, maxAgeMs)) return this.#reject(session, maxAgeMs)
+  }
+
+  /** Returns the names of the methods that the user can use now, the strongest first. */
+  async methodsOf(userId: number): Promise<readonly string[]> {
+    const checked = await Promise.all(
+      [...this.#parts.proofMethods].map(async ([name, method]) => {
+        const isAvailable = await this.#isAvailable(name, method, userId)
+        return isAvailable ? [{ name, rank: proofStrengths.indexOf(method.strength) }] : []
+      }),
+    )
+    const byStrength = checked.flat().sort((a, b) => b.rank - a.rank || (a.name < b.name ? -1 : 1))
+    return byStrength.map(({ name }) => name)
+  }
+
+  #isFresh({ sessionId, proof }: CallerSession, maxAgeMs: number): boolean {
+    if (sessionId === 0 || proof === undefined) return false
+    const ageMs = this.#parts.clock.now() - proof.at
+    return ageMs >= -maxClockDifferenceMs && ageMs <= maxAgeMs
+  }
+
+  async #reject({ userId, sessionId }: CallerSession, maxAgeMs: number): Promise<never> {
+    const methods = sessionId === 0 ? [] : await this.methodsOf(userId)
+    const text = methods.length > 0 ? 'proof-required' : sessionId === 0 ? 'proof-without-session' : 'proof-impossible'
+    throw businessError('proof-required', { text, data: { maxAgeSeconds: maxAgeMs / 1000, methods } })
+  }
+
+  /** A method that fails must not keep the user from using the others. */
+  async #isAvailable(name: string, method: ProofMethod, userId: number): Promise<boolean> {
+    try {
+      return await method.isAvailable(userId)
+    } catch (error) {
+      this.#parts.log.warn(
+        { method: name, reason: errorReason(error) },
+        'a proof method is left out, because it failed',
+      )
+      return false
+    }
+  }
+}
