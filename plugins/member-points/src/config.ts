@@ -1,5 +1,5 @@
 import { purgeKeys } from '@plinth/coordination'
-import { key } from '@plinth/kernel'
+import { guardsPermission, key } from '@plinth/kernel'
 
 export const keys = {
   'platform.member-points.time-zone': key.timeZone({
@@ -59,6 +59,19 @@ export const keys = {
   'platform.member-points.days.auto-startup': key.boolean({
     title: { en: 'Calculate daily totals automatically', 'zh-CN': '自动按日汇总积分' },
     default: true,
+  }),
+  'platform.member-points.fresh-proof-above': key.integer({
+    title: { en: 'Adjustments that need a fresh proof of identity', 'zh-CN': '需再次验证身份的积分调整' },
+    description: {
+      en: 'Manual adjustments above this number of points need a recent proof of identity while platform.iam.fresh-proof.enabled is true. 0: all adjustments.',
+      'zh-CN':
+        '在 platform.iam.fresh-proof.enabled 为 true 时，超过此积分数的手动调整要求最近验证过身份。0 表示所有调整。',
+    },
+    default: 10_000,
+    minimum: 0,
+    maximum: 1_000_000_000,
+    reload: 'live',
+    permission: guardsPermission,
   }),
   ...purgeKeys('platform.member-points', {
     en: 'Interval for removing records of expiry runs after their retention time.',

@@ -43,6 +43,23 @@ t.test('the record of a finished scan is stored as long as its retention', async
   t.match(isStored, { before: true, after: false })
 })
 
+t.test('a manual adjustment of more points needs a fresh proof of identity', async (t) => {
+  const { running, clock, administrator, member } = await start({ 'platform.iam.fresh-proof.enabled': true })
+  const { call } = await administrator()
+  const { id: userId } = await member('anna')
+  await clock.advance(6 * 60_000)
+  const [codes] = await assertKeyEffect(t, 'platform.member-points.fresh-proof-above', {
+    compared: 500,
+    changed: 499,
+    async observe(values) {
+      await applyLiveValues(running, values)
+      const body = { userId, points: 500, reason: 'test' }
+      return (await call('POST', 'admin/member-points/manual-adjustments', body)).code
+    },
+  })
+  t.match(codes, { before: /^200$/, after: /^401$/ })
+})
+
 t.test('the scheduled scan has the configured name', async (t) => {
   const [reasons] = await assertKeyEffect(t, 'platform.member-points.expire.task-name', {
     changed: 'member-points.nightly',

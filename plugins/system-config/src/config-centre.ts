@@ -5,7 +5,7 @@ import { isState, maxProblems, problemsOf } from './changes/change-check.ts'
 import { Destinations, entriesAfterChanges, type SettledChanges, withheldText } from './changes/destinations.ts'
 import { Effects, requirementProblems } from './changes/effects.ts'
 import { KeyOwnerVerification } from './changes/owners.ts'
-import { assertNoneDenied, deniedKeys, permissionProblems } from './changes/protected-keys.ts'
+import { assertNoneDenied, deniedKeys, needsFreshProof, permissionProblems } from './changes/protected-keys.ts'
 import { exportDocument, importChanges } from './changes/transfer.ts'
 import type {
   Actor,
@@ -166,7 +166,7 @@ export class StoredConfigCentre implements ConfigCentre {
     if (faults.length > 0) throw businessError('invalid', { data: { errors: faults } })
     // Before any plugin sees a secret.
     this.#destinations.assertSeen(changes, this.#stored)
-    assertNoneDenied(this.#deniedKeys(this.#settled(changes), options.actor), locale)
+    await this.#assertAllowed(this.#settled(changes), options)
     if (options.verify !== false) {
       const refused = await this.#owners.rejections(changes, this.#stored, { locale, signal })
       if (refused.length > 0) throw businessError('invalid', { data: { errors: refused } })
@@ -210,7 +210,7 @@ export class StoredConfigCentre implements ConfigCentre {
     const faults = this.#problemsOf(requested, options, stateOf)
     if (faults.length > 0) throw businessError('invalid', { data: { errors: faults } })
     this.#destinations.assertSeen(requested, before)
-    assertNoneDenied(this.#deniedKeys(settled, options.actor), options.locale ?? 'en')
+    await this.#assertAllowed(settled, options)
     // A plugin that stores its own state has already checked it.
     const isOffered = stateOf === undefined && !this.#isOutdated(changes)
     if (isOffered) {
@@ -427,6 +427,16 @@ export class StoredConfigCentre implements ConfigCentre {
 
   #settled(changes: readonly ConfigChange[]): SettledChanges {
     return this.#destinations.settle(changes, this.#stored)
+  }
+
+  /**
+   * Checks the permissions of the actor for the changed keys, and for secrets and guards a recent proof of identity.
+   *
+   * @throws BusinessError `403`, reason `system-config.key-protected`; the error of `Actor.assertFresh`
+   */
+  async #assertAllowed(settled: SettledChanges, { actor, locale = 'en' }: Pick<SaveOptions, 'actor' | 'locale'>) {
+    assertNoneDenied(this.#deniedKeys(settled, actor), locale)
+    if (needsFreshProof(settled.changes, this.#stored, this.#declarations)) await actor.assertFresh?.()
   }
 
   #deniedKeys({ changes }: SettledChanges, actor: Actor | undefined) {

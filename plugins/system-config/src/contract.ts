@@ -15,6 +15,11 @@ export interface Actor {
    * cannot change these keys. An actor that is not a user, such as the command line, can change all keys.
    */
   readonly can?: (permission: string) => boolean
+  /**
+   * Checks that the actor has proven the identity recently. Called before a secret or a key with a permission of its own
+   * changes. If it throws, nothing is stored. Absent for actors that are not users.
+   */
+  readonly assertFresh?: () => void | Promise<void>
 }
 
 /** Sets or removes the stored value of one key. */

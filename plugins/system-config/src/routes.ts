@@ -21,17 +21,25 @@ const root = '/api/v1/admin/system-config'
 
 /** The access guard of the plugin iam sets `principal`. */
 interface Caller {
-  readonly principal?: User | undefined
+  readonly principal?: (User & { readonly assertFresh?: (maxAge: string) => void | Promise<void> }) | undefined
   readonly traceId: string
   readonly clientIp: string
   readonly locale: string
   readonly reason?: string
 }
 
+/** Maximum age of the proof of identity for changes of secrets and of keys that decide about access. */
+const maxProofAge = '5m'
+
 const actorOf = ({ principal, traceId, clientIp }: Caller) => ({
   ...(principal === undefined
     ? { name: 'unknown' }
-    : { name: principal.username, userId: principal.userId, can: (code: string) => principal.can(code) }),
+    : {
+        name: principal.username,
+        userId: principal.userId,
+        can: (code: string) => principal.can(code),
+        assertFresh: () => principal.assertFresh?.(maxProofAge),
+      }),
   traceId,
   clientIp,
 })
@@ -50,7 +58,7 @@ const changeReasons = [
   'system-config.version-changed',
 ]
 
-const saveReasons = [...changeReasons, 'system-config.key-protected']
+const saveReasons = [...changeReasons, 'iam.proof-required', 'system-config.key-protected']
 
 /** Routes of the config centre. A caller with read access can use dry runs, which change nothing. */
 export const routes = [

@@ -40,6 +40,47 @@ const set = (name: string, value: string | number): ConfigChange => ({ key: name
 const reset = (name: string): ConfigChange => ({ key: name, action: 'reset' })
 const cli: Actor = { name: 'cli:ann' }
 
+onSqlite(t, 'a secret or a key with a permission changes only after a recent proof of identity', async (t, db) => {
+  const { centre } = await startOn(t, db, { plugins: [guarded, samplePlugin] })
+  await centre.save([set(guard, 6), set(token, 'secret'), set(host, 'a')], { actor: cli })
+  const unproven = new BusinessError('401', 'Prove it', { reason: 'test.proof-required' })
+  let asked = 0
+  const assertFresh = async () => {
+    asked++
+    throw unproven
+  }
+  const ann: Actor = { ...actorWith(guardsPermission, 'guarded:save'), assertFresh }
+  const outcome = async (...changes: readonly ConfigChange[]) =>
+    centre.save(changes, { actor: ann }).then(
+      () => 'saved',
+      (error: unknown) => (error === unproven ? 'unproven' : error),
+    )
+  const cases: readonly (readonly [string, unknown, ...ConfigChange[]])[] = [
+    ['a guard', 'unproven', set(guard, 7)],
+    ['a guard by its former name', 'unproven', set(old, 7)],
+    ['a reset guard', 'unproven', reset(guard)],
+    ['an unchanged guard', 'saved', set(guard, 6)],
+    ['a secret', 'unproven', set(token, 'other')],
+    ['an equal secret, which would confirm a guess', 'unproven', set(token, 'secret')],
+    ['a plain key whose change removes a secret', 'unproven', set(host, 'b')],
+    ['a plain key', 'saved', set('platform.sample.window', '2m')],
+  ]
+  for (const [name, expected, ...changes] of cases) t.equal(await outcome(...changes), expected, name)
+  const version = centre.version
+  t.equal(await outcome(set('platform.sample.window', '3m'), set(guard, 7)), 'unproven')
+  t.equal(centre.version, version, 'nothing is stored, not even the plain key')
+  asked = 0
+  await centre.preview([set(guard, 7)], { actor: ann })
+  t.equal(asked, 0, 'a preview asks for no proof')
+  const undo = centre.rollback(0, { actor: ann }).catch((error: unknown) => error)
+  t.equal(await undo, unproven)
+  const document = { format: 'plinth-config/1', values: { [guard]: 9 } }
+  const imported = centre.import(document as never, { actor: ann, mode: 'merge' }).catch((error: unknown) => error)
+  t.equal(await imported, unproven)
+  await centre.save([set(guard, 8)], { actor: { ...ann, assertFresh: () => {} } })
+  await centre.save([set(guard, 9)], { actor: cli })
+})
+
 onSqlite(t, 'a key with a permission changes only if the actor has the permission', async (t, db) => {
   const { centre } = await startOn(t, db, { plugins: [guarded, samplePlugin] })
   await centre.save([set(guard, 6), set(token, 'secret'), set(host, 'a')], { actor: cli })

@@ -234,6 +234,7 @@ const changeRoutes = [
     ...act,
     path: `${root}/state/reset`,
     summary: 'Unlock the installer again',
+    fresh: '5m',
     request: { body: resetBody },
     response: resetView,
     reasons: storeReasons,

@@ -1,5 +1,5 @@
 import { count, id, instant, nullable, reason, routesWith, Type, text } from '@plinth/http'
-import { requirePrincipal } from '@plinth/iam'
+import { assertFresh, requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
 import { postingReasons } from '@plinth/money'
 import { businessError, createAccessAudit, permissionCodes } from '../declarations.ts'
@@ -53,7 +53,7 @@ const previewView = Type.Object({
   }),
 })
 
-const { route } = routesWith<Pick<Parts, 'identity' | 'kernel' | 'adjustments'>>()
+const { route } = routesWith<Pick<Parts, 'identity' | 'kernel' | 'adjustments' | 'config'>>()
 
 export const adjustmentRoutes = [
   route({
@@ -66,6 +66,7 @@ export const adjustmentRoutes = [
     response: adjustmentView,
     reasons: [
       ...postingReasons,
+      'iam.proof-required',
       'member-points.account-closed',
       'member-points.amount-invalid',
       'member-points.own-account',
@@ -74,9 +75,10 @@ export const adjustmentRoutes = [
       'member-points.rule-unknown',
       'member-points.user-unknown',
     ],
-    async handler(request, { identity, adjustments, kernel }) {
+    async handler(request, { identity, adjustments, kernel, config }) {
       const principal = requirePrincipal(request)
       const { userId, points } = request.body
+      if (Math.abs(points) > config.get('platform.member-points.fresh-proof-above')) await assertFresh(request, '5m')
       if (points === 0)
         throw businessError('amount-invalid', { params: { limit: maxRewardPoints }, data: { field: 'points' } })
       if (!(await identity.isInScope(principal, userId)))

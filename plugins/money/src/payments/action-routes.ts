@@ -125,6 +125,7 @@ export const actionRoutes = [
     path: `${path}/refund`,
     summary: 'Record a refund that was made at the provider or on the chain; transfers no money',
     access: { permission: permissionCodes.paymentRefund, scope: 'caller' },
+    fresh: '5m',
     annotations: [idempotent],
     request: { params, body: refundBody },
     response: orderView.schema,

@@ -36,6 +36,7 @@ export const apps = pluginWith<{ readonly applications: Pick<Applications, 'asse
   get: { access: view, summary: 'Get an application' },
   change: {
     access: update,
+    fresh: '5m',
     summary: 'Change an application; omitted fields do not change',
     throws: writeReasons,
     prepare: ({ input, before, operator, parts }) => parts.applications.assertAllowed(input, operator, before.scopes),
@@ -56,7 +57,7 @@ export const apps = pluginWith<{ readonly applications: Pick<Applications, 'asse
       set: { status: 'disabled' },
     },
   },
-  remove: { access: remove, summary: 'Delete an application; its metering records stay' },
+  remove: { access: remove, fresh: '5m', summary: 'Delete an application; its metering records stay' },
   audit: {
     kind: 'open-app',
     summary({ appKey, name }, verb, { name: newName, description, scopes, rateLimitPerMinute, ownerUserId }) {

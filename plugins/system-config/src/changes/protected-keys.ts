@@ -36,6 +36,20 @@ export function deniedKeys(
   })
 }
 
+/** Returns whether the changes concern a secret, or a key that decides about access and so has a permission of its own. */
+export const needsFreshProof = (
+  changes: readonly SettledChange[],
+  stored: StoredConfig,
+  catalogue: Catalogue,
+): boolean =>
+  changes.some((change) => {
+    const entry = catalogue.get(change.key)
+    const isSecret = entry?.sensitive === true || stored.values.get(change.key)?.sensitive === true
+    const permission = entry?.permission ?? catalogue.get(entry?.deprecated?.replacement ?? '')?.permission
+    if (entry === undefined) return isSecret
+    return (isSecret || permission !== undefined) && isStoredValueChanged(change, entry, stored)
+  })
+
 /** For a secret, an equal value also counts as a change. Otherwise the result would confirm a correct guess. */
 function isStoredValueChanged(change: SettledChange, { sensitive }: CatalogueEntry, { values }: StoredConfig): boolean {
   const row = values.get(change.key)

@@ -195,6 +195,7 @@ export const reviewRoutes = [
     summary: 'Settle from several reviews, in the order of their ids',
     description: 'Each review is processed independently: if one cannot be settled, the others still are.',
     access: { permission: permissionCodes.execute, scope: 'caller' },
+    fresh: '5m',
     annotations: [batchLimit],
     request: { body: Type.Object({ ids }) },
     response: batchView,
@@ -214,6 +215,7 @@ export const reviewRoutes = [
     path: `${logs}/auto-handle-expired`,
     summary: 'Process the overdue reviews, as the scheduled task does',
     access: { permission: permissionCodes.reviewCreate, scope: 'all' },
+    fresh: '5m',
     annotations: [batchLimit],
     response: overdueView,
     reasons: ['web3-settlement.review-log-unknown'],
@@ -246,6 +248,7 @@ function settleRoute(trigger: 'settle' | 'retry', summary: string) {
     path: `${logs}/:id/${trigger}`,
     summary,
     access: { permission: permissionCodes.execute, scope: 'caller' },
+    fresh: '5m',
     request: { params: idParams, query: Type.Object({ acceptCauses }) },
     response: settlementView,
     reasons: [

@@ -249,6 +249,7 @@ export const unmatchedRoutes = [
     path: `${path}/:id/credit`,
     summary: 'Credit an unmatched payment to the account of the buyer; the order does not change',
     access: { permission: permissionCodes.unmatchedHandle, scope: 'caller' },
+    fresh: '5m',
     annotations: [idempotent],
     request: { params: idParams, body: Type.Object({ fingerprint, reason: reason('Reason for the credit.') }) },
     response: unmatchedView,
@@ -293,6 +294,7 @@ export const unmatchedRoutes = [
     path: `${path}/:id/repayment`,
     summary: 'Record that an unmatched payment was returned; transfers no money',
     access: { permission: permissionCodes.unmatchedHandle, scope: 'caller' },
+    fresh: '5m',
     annotations: [idempotent],
     request: {
       params: idParams,
