@@ -71,6 +71,9 @@ export class UnusualAttemptAlerts {
 
 /** Name of this login method in the audit and for login guards. */
 export const loginMethod = 'wallet'
+/** Name of a later proof by the wallet, in the audit and for login guards. */
+export const proofAttempt = 'wallet-proof'
+const limitedMethods: ReadonlySet<string> = new Set([loginMethod, proofAttempt])
 
 /** Calls that are limited. */
 type LimitedStep = 'challenge' | 'login'
@@ -107,11 +110,11 @@ export class AttemptLimits {
   get guard(): LoginGuard {
     return {
       beforeAttempt: async (attempt) => {
-        if (attempt.method === loginMethod)
+        if (limitedMethods.has(attempt.method))
           await this.#assertAllowed('login', attempt.clientIp, [this.#failedLogins(attempt)])
       },
       afterAttempt: async (attempt, { success }) => {
-        if (attempt.method !== loginMethod || !success) return
+        if (!limitedMethods.has(attempt.method) || !success) return
         // The login has already succeeded. If this reset fails, the count still expires at the end of its window.
         await this.#parts.limiter.reset(this.#failedLogins(attempt)).catch(() => undefined)
       },

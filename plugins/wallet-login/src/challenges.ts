@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Clock } from '@plinth/kernel'
+import { type Clock, omitUndefined } from '@plinth/kernel'
 import type { SharedStore } from '@plinth/shared-store'
 import { type Address, toChecksumAddress } from '@plinth/web3'
 
@@ -44,7 +44,7 @@ interface Challenge {
   readonly expiresAt: Date
 }
 
-/** A stored challenge. A login removes it. */
+/** A stored challenge. A login or a proof removes it. */
 interface StoredChallenge {
   readonly message: string
   readonly address: Address
@@ -52,6 +52,8 @@ interface StoredChallenge {
   readonly chainId?: number
   /** Milliseconds since the epoch. */
   readonly expiresAt: number
+  /** Session whose user proves the identity again. Absent for a login. */
+  readonly sessionId?: number
 }
 
 interface TakenChallenge {
@@ -65,6 +67,7 @@ type ChallengeProblem =
   | 'challenge-expired'
   | 'challenge-of-another-address'
   | 'challenge-of-another-host'
+  | 'challenge-of-another-session'
 
 interface ChallengeDependencies {
   readonly store: Pick<SharedStore, 'set' | 'take'>
@@ -76,6 +79,9 @@ interface ChallengeDependencies {
     readonly siteUrl: string
   }
 }
+
+/** Statement of a challenge for a proof. Wallets show it in the language in which it was written. */
+const proofStatement = 'Prove your identity to continue.'
 
 /** Length of the nonce and of the challenge id in bytes. */
 const randomSize = 16
@@ -100,10 +106,14 @@ export class Challenges {
   /**
    * Creates a challenge. Its domain comes from the configuration, never from the request. Otherwise another site could
    * get a signature for its own domain.
+   *
+   * @param sessionId session whose user proves the identity again; if absent, the challenge is for a login. One is never
+   *   valid for the other.
    */
-  async create(address: Address, chainId: number): Promise<Challenge> {
+  async create(address: Address, chainId: number, sessionId?: number): Promise<Challenge> {
     const { store, clock, settings } = this.#parts
-    const { lifetimeMs, statement, siteUrl } = settings()
+    const { lifetimeMs, siteUrl, ...texts } = settings()
+    const statement = sessionId === undefined ? texts.statement : proofStatement
     const issuedAt = new Date(clock.now())
     const expiresAt = new Date(issuedAt.getTime() + lifetimeMs)
     const message = siweMessage({
@@ -117,7 +127,8 @@ export class Challenges {
       nonce: randomBytes(randomSize).toString('hex'),
     })
     const challengeId = randomBytes(randomSize).toString('base64url')
-    const stored: StoredChallenge = { message, address, chainId, expiresAt: expiresAt.getTime() }
+    const about = { message, address, chainId, expiresAt: expiresAt.getTime() }
+    const stored: StoredChallenge = omitUndefined({ ...about, sessionId })
     await store.set(keyOf(challengeId), JSON.stringify(stored), lifetimeMs + keptAfterExpiryMs)
     return { challengeId, message, issuedAt, expiresAt }
   }
@@ -126,11 +137,12 @@ export class Challenges {
    * Removes and returns a challenge. It cannot be used again, even if the login fails. A challenge for another host than
    * that of the site is invalid (EIP-4361, domain binding), so a change of the host ends open challenges.
    */
-  async take(challengeId: string, address: Address): Promise<TakenChallenge | ChallengeProblem> {
+  async take(challengeId: string, address: Address, sessionId?: number): Promise<TakenChallenge | ChallengeProblem> {
     const text = await this.#parts.store.take(keyOf(challengeId))
     if (text === undefined) return 'challenge-unknown'
     const stored: StoredChallenge = JSON.parse(text)
     if (this.#parts.clock.now() >= stored.expiresAt) return 'challenge-expired'
+    if (stored.sessionId !== sessionId) return 'challenge-of-another-session'
     const { message, chainId } = stored
     if (!message.startsWith(`${firstLine(this.#domain)}\n`)) return 'challenge-of-another-host'
     return stored.address === address ? { message, chainId } : 'challenge-of-another-address'

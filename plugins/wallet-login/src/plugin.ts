@@ -2,7 +2,7 @@ import { signInWays } from '@plinth/admin'
 import { database } from '@plinth/database'
 import { abuseSuspected, events } from '@plinth/events'
 import { http } from '@plinth/http'
-import { accounts, identity, loginGuard, renameGuard } from '@plinth/iam'
+import { accounts, identity, loginGuard, proofMethod, renameGuard } from '@plinth/iam'
 import { definePlugin, optional } from '@plinth/kernel'
 import { rateLimiter } from '@plinth/rate-limit'
 import { sharedStore } from '@plinth/shared-store'
@@ -13,7 +13,7 @@ import { Challenges } from './challenges.ts'
 import { keys } from './config.ts'
 import { businessError, messages } from './declarations.ts'
 import { walletRoutes, walletSignIn } from './routes.ts'
-import { renameGuardOfWallets, WalletLogin } from './wallet-login.ts'
+import { proofMethodName, provider, renameGuardOfWallets, WalletLogin } from './wallet-login.ts'
 
 /** Plugin for the login with an EVM wallet. iam provides accounts, tokens and audit; web3 verifies signatures. */
 export default definePlugin({
@@ -34,6 +34,7 @@ export default definePlugin({
   },
   contributes: [
     loginGuard,
+    proofMethod,
     renameGuard.of({ 'wallet-login': renameGuardOfWallets }),
     optional(signInWays.of([walletSignIn])),
   ],
@@ -58,6 +59,10 @@ export default definePlugin({
     const limits = new AttemptLimits({ limiter, config, unusual })
     const login = new WalletLogin({ challenges, verifier, accounts, identity, config })
     contribute(loginGuard, 'wallet-login', limits.guard)
+    contribute(proofMethod, proofMethodName, {
+      strength: 'possession',
+      isAvailable: (userId) => accounts.hasExternal(userId, provider),
+    })
     http.addRoutes(walletRoutes, { challenges, login, limits, config })
   },
 })

@@ -1,8 +1,18 @@
 import type { SignInDeclaration } from '@plinth/admin'
-import { instant, line, routesWith, Type } from '@plinth/http'
-import { assertMaySetCookie, openedSessionSchema, respondWithSession, sessionTransportField } from '@plinth/iam'
-import { requireAddress, zeroAddress } from '@plinth/web3'
-import { type AttemptLimits, loginMethod } from './attempt-limits.ts'
+import { type HttpReply, type HttpRequest, instant, line, routesWith, Type } from '@plinth/http'
+import {
+  assertMaySetCookie,
+  openedSessionSchema,
+  renewedSessionSchema,
+  requirePrincipal,
+  respondWithProof,
+  respondWithSession,
+  sessionTransportField,
+  tokenOf,
+} from '@plinth/iam'
+import { type Address, requireAddress, zeroAddress } from '@plinth/web3'
+import type { Static } from 'typebox'
+import { type AttemptLimits, loginMethod, proofAttempt } from './attempt-limits.ts'
 import type { Challenges } from './challenges.ts'
 import type { WalletLoginConfig } from './config.ts'
 import { businessError } from './declarations.ts'
@@ -38,6 +48,73 @@ function chainOf(requested: number | undefined, config: WalletLoginConfig): numb
   throw businessError('chain-refused', { params: { chainId: usual }, data: { field: 'chainId', chainId: usual } })
 }
 
+const challengeBody = Type.Object({
+  chainType: Type.Enum(['evm']),
+  address,
+  chainId: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: 'Chain of the wallet, which some wallets display. Default: the configured chain.',
+    }),
+  ),
+})
+const challengeView = Type.Object({
+  challengeId: Type.String(),
+  message: Type.String({
+    description: 'Message that the wallet must sign unchanged with `personal_sign` (EIP-4361).',
+  }),
+  issuedAt: instant,
+  expiresAt: instant,
+})
+const challengeReasons = [
+  'rate-limit.exceeded',
+  'rate-limit.store-unavailable',
+  'wallet-login.address-refused',
+  'wallet-login.chain-refused',
+  'web3.address-invalid',
+]
+const signedChallenge = {
+  challengeId: Type.String({ minLength: 1, maxLength: 64 }),
+  address,
+  signature: Type.String({
+    maxLength: 8194,
+    description:
+      'Signature in hexadecimal with `0x`: 65 or 64 bytes (EIP-2098), or at most 4096 bytes for a contract wallet.',
+  }),
+}
+
+/** @param sessionId see `Challenges.create` */
+async function respondWithChallenge(
+  request: Pick<HttpRequest, 'clientIp'> & { readonly body: Static<typeof challengeBody> },
+  { challenges, limits, config }: Pick<WalletRouteDependencies, 'challenges' | 'limits' | 'config'>,
+  reply: HttpReply,
+  sessionId?: number,
+): Promise<Static<typeof challengeView>> {
+  const wallet = checkedAddress(request.body.address)
+  await limits.assertChallengeAllowed(request.clientIp)
+  const chainId = chainOf(request.body.chainId, config)
+  const { issuedAt, expiresAt, ...challenge } = await challenges.create(wallet, chainId, sessionId)
+  reply.header('cache-control', 'no-store')
+  return { ...challenge, issuedAt: issuedAt.toISOString(), expiresAt: expiresAt.toISOString() }
+}
+
+const attemptOf = (
+  request: Pick<HttpRequest, 'clientIp' | 'traceId' | 'headers'>,
+  reply: HttpReply,
+  wallet: Address,
+  method: string,
+) => ({
+  clientIp: request.clientIp,
+  traceId: request.traceId,
+  userAgent: request.headers['user-agent'] ?? '',
+  method,
+  identifier: wallet,
+  // Addresses are public. The first and last characters are enough to distinguish two wallets.
+  shownIdentifier: `${wallet.slice(0, 6)}***${wallet.slice(-4)}`,
+  setHeader: (name: string, value: string) => void reply.header(name, value),
+})
+
 export const walletRoutes = [
   route({
     method: 'POST',
@@ -45,42 +122,10 @@ export const walletRoutes = [
     compress: false,
     summary: 'Create a challenge for a wallet to sign; valid for one login',
     access: 'public',
-    request: {
-      body: Type.Object({
-        chainType: Type.Enum(['evm']),
-        address,
-        chainId: Type.Optional(
-          Type.Integer({
-            minimum: 1,
-            maximum: Number.MAX_SAFE_INTEGER,
-            description: 'Chain of the wallet, which some wallets display. Default: the configured chain.',
-          }),
-        ),
-      }),
-    },
-    response: Type.Object({
-      challengeId: Type.String(),
-      message: Type.String({
-        description: 'Message that the wallet must sign unchanged with `personal_sign` (EIP-4361).',
-      }),
-      issuedAt: instant,
-      expiresAt: instant,
-    }),
-    reasons: [
-      'rate-limit.exceeded',
-      'rate-limit.store-unavailable',
-      'wallet-login.address-refused',
-      'wallet-login.chain-refused',
-      'web3.address-invalid',
-    ],
-    handler: async (request, { challenges, limits, config }, reply) => {
-      const wallet = checkedAddress(request.body.address)
-      await limits.assertChallengeAllowed(request.clientIp)
-      const chainId = chainOf(request.body.chainId, config)
-      const { issuedAt, expiresAt, ...challenge } = await challenges.create(wallet, chainId)
-      reply.header('cache-control', 'no-store')
-      return { ...challenge, issuedAt: issuedAt.toISOString(), expiresAt: expiresAt.toISOString() }
-    },
+    request: { body: challengeBody },
+    response: challengeView,
+    reasons: challengeReasons,
+    handler: (request, parts, reply) => respondWithChallenge(request, parts, reply),
   }),
   route({
     method: 'POST',
@@ -90,13 +135,7 @@ export const walletRoutes = [
     access: 'public',
     request: {
       body: Type.Object({
-        challengeId: Type.String({ minLength: 1, maxLength: 64 }),
-        address,
-        signature: Type.String({
-          maxLength: 8194,
-          description:
-            'Signature in hexadecimal with `0x`: 65 or 64 bytes (EIP-2098), or at most 4096 bytes for a contract wallet.',
-        }),
+        ...signedChallenge,
         session: sessionTransportField,
       }),
     },
@@ -119,20 +158,48 @@ export const walletRoutes = [
       const { challengeId, signature, session } = request.body
       const wallet = checkedAddress(request.body.address)
       assertMaySetCookie(session, request)
-      const opened = await login.open(
-        { challengeId, signature, address: wallet },
-        {
-          clientIp: request.clientIp,
-          traceId: request.traceId,
-          userAgent: request.headers['user-agent'] ?? '',
-          method: loginMethod,
-          identifier: wallet,
-          // Addresses are public. The first and last characters are enough to distinguish two wallets.
-          shownIdentifier: `${wallet.slice(0, 6)}***${wallet.slice(-4)}`,
-          setHeader: (name, value) => void reply.header(name, value),
-        },
-      )
+      const signed = { challengeId, signature, address: wallet }
+      const opened = await login.open(signed, attemptOf(request, reply, wallet, loginMethod))
       return respondWithSession(opened, session, request, reply)
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/auth/wallet/proof/challenge',
+    compress: false,
+    summary: 'Create a challenge with which a wallet proves your identity again; valid for one proof in this session',
+    access: 'user',
+    request: { body: challengeBody },
+    response: challengeView,
+    reasons: challengeReasons,
+    handler: (request, parts, reply) =>
+      respondWithChallenge(request, parts, reply, requirePrincipal(request).sessionId),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/auth/wallet/proof',
+    compress: false,
+    summary: 'Prove your identity again with a wallet of your account; the session gets a new token',
+    access: 'user',
+    request: { body: Type.Object(signedChallenge) },
+    response: renewedSessionSchema,
+    reasons: [
+      '*',
+      'iam.proof-required',
+      'rate-limit.exceeded',
+      'rate-limit.store-unavailable',
+      'wallet-login.address-refused',
+      'wallet-login.challenge-refused',
+      'web3.address-invalid',
+    ],
+    handler: async (request, { login }, reply) => {
+      const { sessionId } = requirePrincipal(request)
+      const { challengeId, signature } = request.body
+      const wallet = checkedAddress(request.body.address)
+      const session = { sessionId, token: tokenOf(request) }
+      const signed = { challengeId, signature, address: wallet }
+      const renewed = await login.prove(signed, session, attemptOf(request, reply, wallet, proofAttempt))
+      return respondWithProof(renewed, request, reply)
     },
   }),
 ]

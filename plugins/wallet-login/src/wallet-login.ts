@@ -24,6 +24,9 @@ export const renameGuardOfWallets: RenameGuard = {
   },
 }
 
+/** Name of the proof method of this plugin. */
+export const proofMethodName = 'wallet'
+
 /** Provider name of wallet identities. */
 export const provider = 'evm'
 
@@ -42,7 +45,7 @@ interface WalletLoginDependencies {
   readonly challenges: Challenges
   readonly verifier: Pick<WalletVerifier, 'verifyPersonal' | 'verifyPersonalOnChain'>
   readonly accounts: Pick<Accounts, 'findByExternal' | 'resolveExternal' | 'storeExternalProof'>
-  readonly identity: Pick<Identity, 'openProvenSession' | 'principalOf'>
+  readonly identity: Pick<Identity, 'openProvenSession' | 'principalOf' | 'proveAgain'>
   readonly config: Pick<WalletLoginConfig, 'get'>
 }
 
@@ -50,6 +53,13 @@ interface SignedChallenge {
   readonly challengeId: string
   readonly address: Address
   readonly signature: string
+}
+
+/** The session of a request. */
+interface ProvenSession {
+  readonly sessionId: number
+  /** Access token of the session. */
+  readonly token: string
 }
 
 interface ContractProof {
@@ -81,22 +91,41 @@ export class WalletLogin {
     )
   }
 
-  async #accountOf(
-    { challengeId, address, signature }: SignedChallenge,
-    attempt: LoginAttempt,
-    isKnown: boolean,
-  ): Promise<number> {
-    const { challenges, verifier, accounts } = this.#parts
-    const taken = await challenges.take(challengeId, address)
+  /**
+   * Proves the user of a session again by a wallet of the account. Returns the session with its new token.
+   *
+   * @throws BusinessError "401" `wallet-login.challenge-refused` for every invalid proof, and the errors of
+   *   `Identity.proveAgain`
+   */
+  async prove(signed: SignedChallenge, session: ProvenSession, attempt: LoginAttempt): Promise<Session> {
+    const { identity, accounts } = this.#parts
+    return identity.proveAgain(session.token, proofMethodName, attempt, async (userId) => {
+      const { proof, result } = await this.#proofOf(signed, session.sessionId)
+      const bound = await accounts.findByExternal({ provider, subject: signed.address })
+      if (bound?.id !== userId) throw rejected('address-of-another-user')
+      if (proof !== byKey) await this.#assertContractOpens(userId, { proof, stored: bound.externalProof, result })
+    })
+  }
+
+  /** Checks a signature, and returns how it proves the address. */
+  async #proofOf({ challengeId, address, signature }: SignedChallenge, sessionId?: number) {
+    const { challenges, verifier } = this.#parts
+    const taken = await challenges.take(challengeId, address, sessionId)
     if (typeof taken === 'string') throw rejected(taken)
     const { message, chainId } = taken
     const signed = { address, message, signature }
     const result =
       chainId === undefined ? verifier.verifyPersonal(signed) : await verifier.verifyPersonalOnChain(chainId, signed)
     if (!result.valid) throw rejected(result.reason ?? 'signature-mismatch')
+    return { proof: result.method === 'ecrecover' ? byKey : byContractOf(chainId), result }
+  }
+
+  async #accountOf(signed: SignedChallenge, attempt: LoginAttempt, isKnown: boolean): Promise<number> {
+    const { accounts } = this.#parts
+    const { address } = signed
+    const { proof, result } = await this.#proofOf(signed)
     if (!isKnown && !this.#parts.config.get('platform.wallet-login.registration-enabled'))
       throw businessError('registration-closed')
-    const proof = result.method === 'ecrecover' ? byKey : byContractOf(chainId)
     const { account, proof: stored } = await accounts.resolveExternal(
       { provider, chainType: provider, subject: address, proof },
       { username: address, fallbackPrefix: `wallet_${address.slice(2, 10)}` },
