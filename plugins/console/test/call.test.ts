@@ -9,13 +9,26 @@ import { loadBrowserModule } from './fixtures/browser-module.ts'
 
 Object.assign(globalThis, { document: { baseURI: 'https://shop.example/ctx/admin/' } })
 const { Api, CallFailure, Connection } = await loadBrowserModule('api/call.ts')
+const { Proofs } = await loadBrowserModule('api/proofs.ts')
+
+/** A channel between tabs that delivers messages in the test. */
+const channelOf = (others: { onmessage?: ((event: never) => void) | null }[] = []) => {
+  const channel = {
+    onmessage: null,
+    postMessage: (data: unknown) => {
+      for (const other of others) if (other !== channel) other.onmessage?.({ data } as never)
+    },
+  }
+  others.push(channel)
+  return channel
+}
 
 const never = new AbortController().signal
 const read = { method: 'GET', path: '/api/v1/shops/{id}' }
 const write = { method: 'POST', path: '/api/v1/shops' }
 
 /** Returns an API client whose requests are answered by `respond`. */
-function clientOf(respond: (init: RequestInit) => Response | Promise<Response>) {
+function clientOf(respond: (init: RequestInit) => Response | Promise<Response>, proofs = new Proofs(channelOf())) {
   const sent: { readonly url: string; readonly init: RequestInit }[] = []
   const seen = { signedOut: 0 }
   t.teardown(
@@ -29,8 +42,9 @@ function clientOf(respond: (init: RequestInit) => Response | Promise<Response>) 
     () => 'zh-CN',
     () => void seen.signedOut++,
     connection,
+    proofs,
   )
-  return { api, sent, seen, connection }
+  return { api, sent, seen, connection, proofs }
 }
 const envelope = (code: string, data: unknown = null, status = 200) =>
   Response.json({ code, message: `message ${code}`, data }, { status, headers: { 'x-trace-id': 'trace' } })
@@ -39,6 +53,7 @@ interface Failure {
   readonly kind: string
   readonly reason: string
   readonly traceId: string
+  readonly message: string
   readonly faults: readonly object[]
 }
 const failureOf = (call: Promise<unknown>) =>
@@ -93,6 +108,98 @@ t.test('each code of the server is one kind of error, and the end of the session
   t.strictSame(new CallFailure('invalid', '', { data: { errors, field: 'c' } }).faults, errors)
   t.strictSame(new CallFailure('failed', '', { data: { reason: 7 } }).reason, '')
   t.strictSame(new CallFailure('failed', '').faults, [])
+})
+
+const unproven = () => envelope('401', { reason: 'iam.proof-required', maxAgeSeconds: 300, methods: ['password'] })
+const proofOf = { method: 'POST', path: '/api/v1/auth/proof' }
+/** Ends the current turn, so that calls on their way are answered. */
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
+
+t.test('calls that need a proof share one question, and continue after the proof with the same content', async (t) => {
+  let isProven = false
+  const { api, sent, seen, proofs } = clientOf(() => (isProven ? envelope('200', 'done') : unproven()))
+  const shown: unknown[] = []
+  proofs.subscribe(() => shown.push(proofs.current()?.methods))
+  const keys = {}
+  const calls = [1, 2, 3].map((item) => api.call(write, { body: { item }, reason: 'why', keys, signal: never }))
+  await turn()
+  t.equal(sent.length, 3)
+  t.strictSame(shown, [['password']], 'one question')
+  await proofs.prove(async () => {
+    isProven = true
+  })
+  t.strictSame(await Promise.all(calls), ['done', 'done', 'done'])
+  t.strictSame(shown, [['password'], undefined])
+  t.equal(sent.length, 6)
+  const contentOf = ({ url, init }: (typeof sent)[number]) => [url, init.method, init.body, init.headers]
+  const sorted = (from: number) =>
+    sent
+      .slice(from, from + 3)
+      .map(contentOf)
+      .sort()
+  t.strictSame(sorted(3), sorted(0), 'the same body, reason and idempotency key')
+  t.equal(seen.signedOut, 0)
+  t.strictSame(keys, {}, 'the outcome is known')
+})
+
+t.test('without a proof the call fails with a clear text, and the session goes on', async (t) => {
+  const { api, sent, seen, proofs } = clientOf(unproven)
+  const call = failureOf(api.call(write, { body: {}, keys: {}, signal: never }))
+  await turn()
+  await proofs.prove(() => Promise.reject(new Error('wrong password'))).catch(() => {})
+  t.strictSame(proofs.current()?.methods, ['password'], 'a wrong proof leaves the question open')
+  proofs.cancel('You did not prove your identity.')
+  const failure = await call
+  const { kind, reason, message } = failure ?? {}
+  t.strictSame([kind, reason, message], ['unproven', 'iam.proof-required', 'You did not prove your identity.'])
+  t.equal(sent.length, 1)
+  t.equal(seen.signedOut, 0)
+  const leaving = new AbortController()
+  const [left, stays] = [api.call(write, { signal: leaving.signal }), failureOf(api.call(read, { signal: never }))]
+  await turn()
+  leaving.abort(new Error('left'))
+  await rejectsWith(t, left, { message: 'left' })
+  t.ok(proofs.current(), 'another call still waits')
+  proofs.cancel('')
+  t.equal((await stays)?.message, 'message 401', 'the message of the server')
+  const last = new AbortController()
+  const closed = api.call(write, { signal: last.signal })
+  await turn()
+  last.abort(new Error('left'))
+  await rejectsWith(t, closed, { message: 'left' })
+  t.equal(proofs.current(), undefined, 'no call waits, so nothing is asked')
+})
+
+t.test('a call that a proof has overtaken is repeated once with the new token', async (t) => {
+  const tabs: Parameters<typeof channelOf>[0] = []
+  const [proofs, otherTab] = [new Proofs(channelOf(tabs)), new Proofs(channelOf(tabs))]
+  const invalid = () => envelope('401', { reason: 'iam.token-invalid' })
+  const responses: Response[] = []
+  const { api, sent, seen } = clientOf(() => responses.shift() ?? invalid(), proofs)
+  for (const by of [proofs, otherTab]) {
+    const sentBefore = sent.length
+    const proof = Promise.withResolvers<void>()
+    const proving = by.prove(() => proof.promise)
+    responses.push(invalid(), envelope('200', 'read'))
+    const call = api.call(read, { signal: never })
+    await turn()
+    t.equal(sent.length, sentBefore + 1, 'waits for the running proof')
+    proof.resolve()
+    await proving
+    t.equal(await call, 'read')
+  }
+  t.equal(seen.signedOut, 0)
+  const other = Promise.withResolvers<void>()
+  const running = otherTab.prove(() => other.promise)
+  const second = proofs.prove(() => Promise.reject(new Error('sent twice')))
+  other.resolve()
+  await Promise.all([running, second])
+  const before = sent.length
+  t.equal((await failureOf(api.call(read, { signal: never })))?.kind, 'signed-out')
+  t.equal(sent.length, before + 1, 'an ended session is not asked twice')
+  t.equal(seen.signedOut, 1)
+  const wrong = api.call(proofOf, { body: {}, isProof: true, signal: never })
+  t.equal((await failureOf(wrong))?.kind, 'signed-out', 'a proof is never repeated')
 })
 
 t.test('the server is unreachable if nothing or only a proxy responds', async (t) => {

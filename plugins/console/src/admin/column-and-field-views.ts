@@ -186,7 +186,7 @@ function isRequired(schema: Schema | undefined, name: string): boolean {
 
 /** Describes how the browser calls an operation, and whether this user may call it. */
 export function callOf(operation: Operation, reader: PageViewer) {
-  const { id, method, path, takesReason, access, body } = operation
+  const { id, method, path, takesReason, access, body, freshSeconds } = operation
   return {
     operation: id,
     method,
@@ -196,5 +196,6 @@ export function callOf(operation: Operation, reader: PageViewer) {
     allowed: reader.can(operation),
     ...(typeof access === 'object' ? { permission: access.permission } : {}),
     ...(typeof access === 'object' && access.scope === 'all' ? { dataScope: 'all' } : {}),
+    ...(freshSeconds === undefined ? {} : { freshSeconds }),
   }
 }

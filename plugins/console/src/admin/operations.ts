@@ -11,6 +11,8 @@ export interface Operation {
   readonly params: Readonly<Record<string, Schema>>
   readonly query: Readonly<Record<string, Schema>>
   readonly takesReason: boolean
+  /** Maximum age of the last proof of identity in seconds, if the operation needs a fresh one. */
+  readonly freshSeconds?: number
   /** Schema of the request body; `undefined` if the operation has no body. */
   readonly body: Schema | undefined
   /** Schema of the payload, which is `data` in the envelope. */
@@ -35,7 +37,7 @@ export async function operationsOf(
   const helps = new Map(plugins.map(({ id, messages }) => [id, helpTexts(messages)]))
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, described]): readonly [string, Operation] => {
-      const { operationId: id, parameters = [], requestBody } = described
+      const { operationId: id, parameters = [], requestBody, 'x-fresh-proof': freshSeconds } = described
       const named = (place: string) =>
         Object.fromEntries(
           parameters
@@ -58,6 +60,7 @@ export async function operationsOf(
           takesReason: 'X-Reason' in named('header'),
           body: Object.values(requestBody?.content ?? {})[0]?.schema,
           data: payloadOf(described),
+          ...(freshSeconds === undefined ? {} : { freshSeconds }),
         },
       ]
     }),

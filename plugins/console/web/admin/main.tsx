@@ -6,6 +6,7 @@ import { Boundary } from '../app/boundary.tsx'
 import { addTexts } from '../text/texts.ts'
 import { Api, Connection } from './api/call.ts'
 import { ApiProvider } from './api/context.tsx'
+import { Proofs } from './api/proofs.ts'
 import { startDrafts } from './shell/drafts.ts'
 import { createStoredColourScheme, createStoredLanguageChoice } from './shell/kept-context.ts'
 import { SessionState } from './shell/session/session-state.ts'
@@ -22,7 +23,8 @@ startDrafts()
 const languages = createStoredLanguageChoice(base)
 const session = new SessionState()
 const connection = new Connection()
-const api = new Api(languages.current, () => session.end(), connection)
+const proofs = new Proofs(new BroadcastChannel('plinth.proof'))
+const api = new Api(languages.current, () => session.end(), connection, proofs)
 
 createRoot(document.getElementById('page') as HTMLElement).render(
   <App languages={languages} colours={createStoredColourScheme(base)}>

@@ -1,5 +1,6 @@
 import { envelopeOf } from '../../app/answer.ts'
 import type { Callable, Value } from './operations.ts'
+import type { Proofs } from './proofs.ts'
 
 /** Records when the server became unreachable. Every call reports whether it reached the server. */
 export class Connection {
@@ -40,7 +41,16 @@ export class Connection {
 }
 
 /** Kind of an error. The page handles each kind differently. */
-type FailureKind = 'invalid' | 'signed-out' | 'forbidden' | 'missing' | 'conflict' | 'limited' | 'away' | 'failed'
+type FailureKind =
+  | 'invalid'
+  | 'signed-out'
+  | 'unproven'
+  | 'forbidden'
+  | 'missing'
+  | 'conflict'
+  | 'limited'
+  | 'away'
+  | 'failed'
 
 const kinds: Readonly<Record<string, FailureKind>> = {
   '400': 'invalid',
@@ -101,8 +111,22 @@ interface CallInput {
   readonly reason?: string
   /** Keys of the form to which the write belongs. A read has none. */
   readonly keys?: PendingKeys
+  /** True if the call proves the identity of the user. It is never repeated. */
+  readonly isProof?: boolean
   /** Cancels the call. The signal is required, so that every request ends when its part of the page is closed. */
   readonly signal: AbortSignal
+}
+
+/** Envelope of a response. */
+interface Reply {
+  readonly code: string
+  readonly message: string
+  readonly data: unknown
+  /** `data` if it is an object. */
+  readonly facts: Readonly<Record<string, unknown>>
+  /** Kind of the error; without meaning for a success. */
+  readonly kind: FailureKind
+  readonly traceId: string
 }
 
 /** Time limit of a call in milliseconds. After this time the server counts as unreachable. */
@@ -116,22 +140,63 @@ export class Api {
   readonly #language: () => string
   readonly #onSignedOut: () => void
   readonly #connection: Pick<Connection, 'lose' | 'regain'>
+  readonly proofs: Proofs
 
-  constructor(language: () => string, onSignedOut: () => void, connection: Pick<Connection, 'lose' | 'regain'>) {
+  constructor(
+    language: () => string,
+    onSignedOut: () => void,
+    connection: Pick<Connection, 'lose' | 'regain'>,
+    proofs: Proofs,
+  ) {
     this.#language = language
     this.#onSignedOut = onSignedOut
     this.#connection = connection
+    this.proofs = proofs
   }
 
   /**
-   * Calls an operation and returns the payload of the envelope.
+   * Calls an operation and returns the payload of the envelope. If the operation needs a fresh proof of identity, asks
+   * the user for it and then repeats the call.
    * @throws CallFailure; the reason of the signal if it was aborted
    */
   async call<T>(operation: Callable, input: CallInput): Promise<T> {
     const { keys = {} } = input
     const content = JSON.stringify([operation.method, this.addressOf(operation, input), input.body])
     if (input.keys !== undefined) keys[content] ??= newKey()
-    const response = await this.#send(operation, input, keys[content])
+    const { code, message, data, facts, kind, traceId } = await this.#responseTo(operation, input, keys[content])
+    // A server that is unavailable, or still executes the first call with this key, has not reported the outcome.
+    if (code === '200' || (kind !== 'away' && facts['reason'] !== 'idempotency.in-progress')) delete keys[content]
+    if (code === '200') return data as T
+    // A rejected proof of another plugin can have the same code, and does not end the session.
+    if (kind === 'signed-out' && (input.isProof !== true || String(facts['reason']).startsWith('iam.')))
+      this.#onSignedOut()
+    throw new CallFailure(kind, message, { traceId, data: facts })
+  }
+
+  /**
+   * Sends a call. Repeats it, with the same content and key, after a proof of identity: if the operation needs one, and
+   * once if a proof has replaced the token of the session while the call was on its way. In both cases the server has
+   * rejected the call before it executed anything.
+   */
+  async #responseTo(operation: Callable, input: CallInput, key: string | undefined): Promise<Reply> {
+    let isRepeated = false
+    for (;;) {
+      const { renewals } = this.proofs
+      const reply = await this.#exchange(operation, input, key)
+      const { reason, methods } = reply.facts
+      if (input.isProof) return reply
+      if (reason === 'iam.proof-required') {
+        const question = { methods: Array.isArray(methods) ? methods.map(String) : [], message: reply.message }
+        const problem = await this.proofs.ask(question, input.signal)
+        if (problem !== undefined) return { ...reply, message: problem || reply.message }
+      } else if (reason === 'iam.token-invalid' && !isRepeated && (await this.proofs.hasRenewedSince(renewals))) {
+        isRepeated = true
+      } else return reply
+    }
+  }
+
+  async #exchange(operation: Callable, input: CallInput, key: string | undefined): Promise<Reply> {
+    const response = await this.#send(operation, input, key)
     const traceId = response.headers.get('x-trace-id') ?? ''
     const answer = await envelopeOf(response)
     input.signal.throwIfAborted()
@@ -142,12 +207,9 @@ export class Api {
     if (answer === undefined || isOfProxy) throw new CallFailure('away', '')
     const { code, message, data } = answer
     const facts = typeof data === 'object' && data !== null ? (data as Readonly<Record<string, unknown>>) : {}
-    const kind = kinds[code] ?? (code === '503' ? 'away' : 'failed')
-    // A server that is unavailable, or still executes the first call with this key, has not reported the outcome.
-    if (code === '200' || (kind !== 'away' && facts['reason'] !== 'idempotency.in-progress')) delete keys[content]
-    if (code === '200') return data as T
-    if (kind === 'signed-out') this.#onSignedOut()
-    throw new CallFailure(kind, message, { traceId, data: facts })
+    const isUnproven = facts['reason'] === 'iam.proof-required'
+    const kind = isUnproven ? 'unproven' : (kinds[code] ?? (code === '503' ? 'away' : 'failed'))
+    return { code, message, data, facts, kind, traceId }
   }
 
   /** Returns the URL from which a browser downloads the response of an operation. */

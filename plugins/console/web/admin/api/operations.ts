@@ -9,6 +9,10 @@ export type Value = string | number | boolean | null | undefined
 
 /** Sign-in and sign-out operations, which every product with a back office has. */
 export const login = { method: 'POST', path: '/api/v1/auth/login' } as const
+export const provenIdentity = { method: 'GET', path: '/api/v1/auth/proof' } as const
+export const proveIdentity = { method: 'POST', path: '/api/v1/auth/proof' } as const
+export const walletProofChallenge = { method: 'POST', path: '/api/v1/auth/wallet/proof/challenge' } as const
+export const walletProof = { method: 'POST', path: '/api/v1/auth/wallet/proof' } as const
 export const logout = { method: 'POST', path: '/api/v1/auth/logout' } as const
 export const ownAccount = { method: 'GET', path: '/api/v1/iam/users/me' } as const
 export const navigationPages = { method: 'GET', path: '/api/v1/admin/console/pages' } as const

@@ -20,6 +20,8 @@ export interface Operation extends Callable {
   readonly permission?: string
   /** `all` if the operation needs this data scope in addition to the permission. */
   readonly dataScope?: 'all'
+  /** Maximum age of the last proof of identity in seconds, if the operation needs a fresh one. */
+  readonly freshSeconds?: number
 }
 
 export interface Column extends Omit<Declared.Column, 'of' | 'columns'> {

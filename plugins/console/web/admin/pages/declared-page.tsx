@@ -22,7 +22,7 @@ import type { ListState } from './list-state.ts'
 import { ListView, Rowset } from './list-view.tsx'
 import { LoadFailure } from './load-state.tsx'
 import { Reference } from './reference-cell.tsx'
-import { fileOf, isActionAvailable, isFile } from './row-actions.tsx'
+import { fileLinkOf, isActionAvailable, isFile } from './row-actions.tsx'
 import { columnText, useFormats } from './shown-value.ts'
 import { allTime } from './time-range.ts'
 import { useActions } from './use-actions.tsx'
@@ -81,7 +81,7 @@ function DetailView({ page, id }: { readonly page: DetailPage; readonly id: stri
                 disabled={!action.allowed}
                 title={whyNot(action)}
                 {...(isFile(action) && action.allowed
-                  ? { component: 'a' as const, href: fileOf(api, action, row), download: '' }
+                  ? fileLinkOf(api, action, row)
                   : {
                       ...(action.undo === undefined ? { 'aria-haspopup': 'dialog' as const } : {}),
                       onClick: () => choose({ action, row }),

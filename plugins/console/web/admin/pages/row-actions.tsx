@@ -1,11 +1,14 @@
 import { ActionIcon, Menu } from '@mantine/core'
 import { IconDots } from '@tabler/icons-react'
+import type { MouseEvent } from 'react'
 import { useLanguage } from '../../app/app.tsx'
 import type { Api } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
+import { provenIdentity } from '../api/operations.ts'
 import type { Action } from '../api/page-types.ts'
 import { type Row, valueAt, valuesFromRow } from '../api/row-values.ts'
 import { useWhyNot } from '../api/why-not.ts'
+import { toasts } from '../shell/toasts.ts'
 
 /** True if the state of the row allows the action. */
 export const isActionAvailable = ({ when = {} }: Action, row: Row): boolean =>
@@ -14,9 +17,26 @@ export const isActionAvailable = ({ when = {} }: Action, row: Row): boolean =>
 /** True if the action downloads a file. */
 export const isFile = ({ method }: Action): boolean => method === 'GET'
 
-/** Returns the download address of a row. */
-export const fileOf = (api: Api, action: Action, row: Row): string =>
-  api.addressOf(action, { params: valuesFromRow(action.params, row), query: valuesFromRow(action.query, row) })
+/**
+ * Returns the properties of the link that downloads the file of a row. A link cannot ask for a proof of identity, so a
+ * click asks for it first if the operation needs one.
+ */
+export function fileLinkOf(api: Api, action: Action, row: Row) {
+  const query = valuesFromRow(action.query, row)
+  const href = api.addressOf(action, { params: valuesFromRow(action.params, row), query })
+  const link = { component: 'a' as const, href, download: '' }
+  const { freshSeconds: maxAgeSeconds } = action
+  if (maxAgeSeconds === undefined) return link
+  const onClick = (event: MouseEvent) => {
+    event.preventDefault()
+    const { signal } = new AbortController()
+    api.call(provenIdentity, { query: { maxAgeSeconds }, signal }).then(
+      () => location.assign(href),
+      (error: Error) => toasts.show(error.message, { isFailure: true }),
+    )
+  }
+  return { ...link, onClick }
+}
 
 interface RowActionsProps {
   readonly actions: readonly Action[]
@@ -48,7 +68,7 @@ export function RowActions({ actions, row, name, onChoose }: RowActionsProps) {
             title={whyNot(action)}
             {...(action.tone === 'danger' ? { color: 'red' } : {})}
             {...(isFile(action) && action.allowed
-              ? { component: 'a' as const, href: fileOf(api, action, row), download: '' }
+              ? fileLinkOf(api, action, row)
               : {
                   ...(action.undo === undefined ? { 'aria-haspopup': 'dialog' as const } : {}),
                   onClick: () => onChoose(action),

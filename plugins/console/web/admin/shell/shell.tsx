@@ -19,6 +19,7 @@ import { isTyping } from './is-typing.tsx'
 import { UserPreferencesContext, usePreferencesOfUser, useUserPreferences } from './kept-context.ts'
 import { Navigation } from './navigation.tsx'
 import { PlaceTabs, placeOf } from './places.tsx'
+import { ProofDialog } from './session/proof-dialog.tsx'
 import type { SessionState } from './session/session-state.ts'
 import { SignInForm, SignInPage } from './session/sign-in.tsx'
 import classes from './shell.module.css'
@@ -94,6 +95,8 @@ export function Shell({ session, connection }: ShellProps) {
   const signedIn = ({ id }: Account) => {
     // Another user must not see data of the previous user.
     if (known !== undefined && known.id !== id) return location.reload()
+    // A sign-in is a proof of identity, so calls that wait for one continue.
+    void api.proofs.prove(async () => {})
     session.begin(true)
     void client.invalidateQueries()
   }
@@ -139,6 +142,7 @@ export function Shell({ session, connection }: ShellProps) {
                 {isHelped && <ShortcutList isOpen onClose={() => setHelped(false)} />}
               </DialogPart>
               <ToastRegion />
+              <ProofDialog />
               {/* This dialog is above the form that was open when the session ended. That form already has a dialog title. */}
               <Modal.Root opened={phase === 'ended'} onClose={() => {}} zIndex={1000} centered>
                 <Modal.Overlay />

@@ -6,8 +6,7 @@ import { Notice } from '../../app/notice.tsx'
 import { addTexts, type Translate } from '../../text/texts.ts'
 import { CallFailure } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
-import type { Account } from '../api/operations.ts'
-import { useSignIn, type WalletWay } from '../shell/session/session-state.ts'
+import type { Callable } from '../api/operations.ts'
 import en from './text/en.json' with { type: 'json' }
 import zhCN from './text/zh-CN.json' with { type: 'json' }
 import {
@@ -31,21 +30,27 @@ type Stage =
   | { readonly is: 'choosing' }
   | { readonly is: 'asking'; readonly wallet: Wallet; readonly step: WalletStep }
 
-interface WalletSignInProps {
-  readonly way: WalletWay
-  onSignedIn(account: Account): void
+export interface WalletSignInProps<Result> {
+  /** Operation that returns the message to sign. */
+  readonly challenge: Callable
+  /** Label of the button, and title of a failure. */
+  readonly labels: { readonly action: string; readonly failed: string }
+  /** Sends the signature to the server. */
+  send(proof: object, signal: AbortSignal): Promise<Result>
+  onDone(result: Result): void
 }
 
 /** Finds the wallets of this browser, lets the user choose one, and requests the signature of the server's message. */
-export default function WalletSignIn({ way, onSignedIn }: WalletSignInProps) {
+export default function WalletSignIn<Result>(props: WalletSignInProps<Result>) {
+  const { labels } = props
   const { translate } = useLanguage()
-  const { wallets, stage, look, begin, cancel } = useWalletStages(way, onSignedIn)
+  const { wallets, stage, look, begin, cancel } = useWalletStages(props)
   const section = useFocus(stage.is)
   const failure = stage.is === 'idle' ? stage.failure : undefined
   return (
-    <section ref={section} className={classes.wallet} aria-label={translate('wallet.title')}>
+    <section ref={section} className={classes.wallet} aria-label={labels.action}>
       {failure !== undefined && (
-        <Notice tone="bad" title={translate('admin.sign-in.failed')}>
+        <Notice tone="bad" title={labels.failed}>
           {sentenceOf(failure, translate)}
         </Notice>
       )}
@@ -77,7 +82,7 @@ export default function WalletSignIn({ way, onSignedIn }: WalletSignInProps) {
         leftSection={stage.is === 'idle' && <IconWallet size={18} aria-hidden />}
         onClick={stage.is === 'idle' ? look : cancel}
       >
-        {translate(stage.is === 'idle' ? 'admin.sign-in.wallet' : 'admin.cancel')}
+        {stage.is === 'idle' ? labels.action : translate('admin.cancel')}
       </Button>
     </section>
   )
@@ -86,9 +91,8 @@ export default function WalletSignIn({ way, onSignedIn }: WalletSignInProps) {
 const Picture = ({ of }: { readonly of: Wallet }) => <img src={of.icon} alt="" width={20} height={20} />
 
 /** Returns the current stage and its actions. Discovers wallets from the start. */
-function useWalletStages(way: WalletWay, onSignedIn: (account: Account) => void) {
+function useWalletStages<Result>({ challenge, send, onDone }: WalletSignInProps<Result>) {
   const api = useApi()
-  const signIn = useSignIn()
   const [wallets, setWallets] = useState<readonly Wallet[]>([])
   const [stage, setStage] = useState<Stage>({ is: 'looking' })
   const found = useRef(wallets)
@@ -100,15 +104,15 @@ function useWalletStages(way: WalletWay, onSignedIn: (account: Account) => void)
     const leaving = new AbortController()
     asking.current = leaving
     try {
-      const account = await signInWithWallet({
+      const result = await signInWithWallet({
         wallet: wallet.provider,
-        challenge: (body, signal) => api.call<Challenge>(way.challenge, { body, signal }),
-        login: (proof, signal) => signIn(way.login, proof, signal),
+        challenge: (body, signal) => api.call<Challenge>(challenge, { body, signal }),
+        login: send,
         onStep: (step) => setStage({ is: 'asking', wallet, step }),
         now: Date.now,
         signal: leaving.signal,
       })
-      onSignedIn(account)
+      onDone(result)
     } catch (failure) {
       if (!leaving.signal.aborted) setStage({ is: 'idle', failure })
     }

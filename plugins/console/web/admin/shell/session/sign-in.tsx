@@ -7,6 +7,7 @@ import { Notice } from '../../../app/notice.tsx'
 import { CallFailure } from '../../api/call.ts'
 import { type Account, login } from '../../api/operations.ts'
 import { useWrite } from '../../api/use-write.ts'
+import type { WalletSignInProps } from '../../wallet/wallet-sign-in.tsx'
 import { signInWays, useSignIn, type WalletWay } from './session-state.ts'
 import classes from './sign-in.module.css'
 
@@ -77,20 +78,36 @@ function PasswordForm({ username: known = '', onSignedIn }: SignInFormProps) {
   )
 }
 
-/** Button that opens the wallet sign-in. Its script is loaded when the user presses the button. */
 function WalletEntry({ way, onSignedIn }: { readonly way: WalletWay } & Pick<SignInFormProps, 'onSignedIn'>) {
+  const { translate } = useLanguage()
+  const signIn = useSignIn()
+  return (
+    <>
+      <p className={classes.or}>{translate('admin.sign-in.or')}</p>
+      <WalletButton
+        challenge={way.challenge}
+        labels={{ action: translate('admin.sign-in.wallet'), failed: translate('admin.sign-in.failed') }}
+        send={(proof, signal) => signIn(way.login, proof, signal)}
+        onDone={onSignedIn}
+      />
+    </>
+  )
+}
+
+/** Button that asks for the signature of a wallet. Its script is loaded when the user presses the button. */
+export function WalletButton<Result>(props: WalletSignInProps<Result>) {
+  const { labels } = props
   const { translate } = useLanguage()
   const script = useWrite(() => import('../../wallet/wallet-sign-in.tsx'))
   const WalletSignIn = script.data?.default
   return (
     <>
-      <p className={classes.or}>{translate('admin.sign-in.or')}</p>
       {WalletSignIn !== undefined ? (
-        <WalletSignIn way={way} onSignedIn={onSignedIn} />
+        <WalletSignIn {...props} />
       ) : (
         <>
           {script.isError && (
-            <Notice tone="bad" title={translate('admin.sign-in.failed')}>
+            <Notice tone="bad" title={labels.failed}>
               {translate('app.failure.unreachable')}
             </Notice>
           )}
@@ -101,7 +118,7 @@ function WalletEntry({ way, onSignedIn }: { readonly way: WalletWay } & Pick<Sig
             loading={script.isPending}
             onClick={() => script.mutate()}
           >
-            {translate('admin.sign-in.wallet')}
+            {labels.action}
           </Button>
         </>
       )}
