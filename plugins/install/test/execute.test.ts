@@ -108,6 +108,11 @@ onDatabase(
       { stored: undefined, explanation: { effective: { value: 'low' } } },
       'I-111 a form without a policy keeps the default',
     )
+    t.match(
+      await centre.get('platform.iam.fresh-proof.enabled'),
+      { stored: { value: true, updatedBy: 'install' } },
+      'a new product asks for fresh proofs',
+    )
     const [row] = await database.query<{ installed: unknown; session_id: string }>(
       'select installed, session_id from install_state where id = 1',
     )

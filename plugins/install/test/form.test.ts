@@ -355,6 +355,7 @@ t.test('I-043 I-045 I-046 I-047 I-048 the plan', async (t) => {
     'platform.storage.disks.public.enabled |  | true | runtime',
     'platform.storage.local-disk |  | local | runtime',
     'platform.storage.disks.local.enabled |  | true | runtime',
+    'platform.iam.fresh-proof.enabled |  | true | config',
     'administrator.username |  | founder | runtime',
     'administrator.email |  | founder@example.com | runtime',
     'administrator.mobile |  | +8613800000000 | runtime',

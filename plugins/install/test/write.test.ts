@@ -55,6 +55,7 @@ t.test('I-123 I-124 I-126 I-127 the database configuration', async (t) => {
   t.match(data, { authorized: true, passed: true, restartRequired: false })
   const stored = (await centre.list('@stored')).map(({ key, stored }) => [key, stored?.value])
   t.same(Object.fromEntries(stored), {
+    'platform.iam.fresh-proof.enabled': true,
     'platform.site.name': 'Acme',
     'platform.site.title': 'Acme shop',
     'platform.site.url': 'https://shop.example.com',

@@ -34,6 +34,15 @@ export function planSettings(
   })
 }
 
+/**
+ * Returns the settings of a new product that no field asks for. Products that are not installed with the installer keep
+ * the defaults, so that calls of existing clients work as before. A value that another source sets is not replaced.
+ */
+export const valuesOfNewProducts = (configAdmin: Pick<ConfigAdmin, 'explain'>): readonly FormSetting[] =>
+  (['platform.iam.fresh-proof.enabled'] as const)
+    .filter((key) => configAdmin.explain(key)?.effective.source === 'default')
+    .map((key) => ({ field: '', key, value: true, home: 'database', connection: undefined }))
+
 /** Returns the place of a value that overrides what the installer writes, or `undefined`. */
 export function fixingPlace(
   { key, home }: Pick<FormSetting, 'key' | 'home'>,

@@ -19,7 +19,13 @@ import type { InstallServices } from '../requires.ts'
 import type { InstallState } from '../state/install-state.ts'
 import { publicReason, type Translate } from '../texts.ts'
 import type { ConnectionProbes, NewConnectionTrial } from './connection-probes.ts'
-import { changedConnections, fixingPlace, type PlannedSetting, planSettings } from './settings-plan.ts'
+import {
+  changedConnections,
+  fixingPlace,
+  type PlannedSetting,
+  planSettings,
+  valuesOfNewProducts,
+} from './settings-plan.ts'
 
 type SettingsWriterDependencies = Pick<
   InstallServices,
@@ -94,7 +100,8 @@ export class SettingsWriter {
     const checks = this.check(form, locale)
     const allowed = (await readExampleKeys(files.exampleFile)) ?? new Set<string>()
     if (!hasPassed(checks)) return { checks, passed: false, settings: [], allowed, restartRequired: false }
-    const settings = planSettings(settingsOf(form, running), configAdmin, running, allowed)
+    const requested = [...settingsOf(form, running), ...valuesOfNewProducts(configAdmin)]
+    const settings = planSettings(requested, configAdmin, running, allowed)
     const findings = settings.flatMap((setting) => {
       const finding = problemOf(setting, locale)
       const field = allFields.find(({ path }) => path === setting.field)
