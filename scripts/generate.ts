@@ -54,7 +54,7 @@ async function pages(): Promise<Record<string, string>> {
       'dev/templates/presets/minimal/_env.example': variablesOf(minimal),
       'dev/templates/presets/standard/_env.example': variablesOf(standard),
       'examples/quickstart/plinth.lock.json': lockFileText(createManifest(product.plugins, running)),
-      'docs/permissions.md': permissionPage(product),
+      'docs/permissions.md': permissionPage(product, published),
       ...(await pagesOf('docs', 'en', running)),
       ...(await pagesOf('docs/zh-CN', 'zh-CN', running)),
       ...figurePages(),

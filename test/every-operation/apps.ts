@@ -81,14 +81,24 @@ export async function callApps(scene: Scene): Promise<void> {
 }
 
 /** Signs in with a wallet, and with codes by e-mail and text message. */
-export async function callCodes({ publicClient, user, sentCode }: Scene): Promise<void> {
+export async function callCodes({ publicClient, clientOf, user, sentCode }: Scene): Promise<void> {
   const { address } = wallet
   const challenge = { chainType: 'evm' as const, address }
   const { challengeId, message } = await assertSuccess(
     publicClient.POST('/api/v1/auth/wallet/challenge', { body: challenge }),
   )
   const signature = await wallet.signMessage({ message })
-  await assertSuccess(publicClient.POST('/api/v1/auth/wallet/login', { body: { challengeId, address, signature } }))
+  const opened = await assertSuccess(
+    publicClient.POST('/api/v1/auth/wallet/login', { body: { challengeId, address, signature } }),
+  )
+  const signedIn = clientOf(opened.accessToken ?? '')
+  const proof = await assertSuccess(signedIn.POST('/api/v1/auth/wallet/proof/challenge', { body: challenge }))
+  const body = {
+    challengeId: proof.challengeId,
+    address,
+    signature: await wallet.signMessage({ message: proof.message }),
+  }
+  await assertSuccess(signedIn.POST('/api/v1/auth/wallet/proof', { body }))
 
   const email = 'carl@example.org'
   await assertSuccess(publicClient.POST('/api/v1/auth/verify/email-codes', { body: { email } }))
