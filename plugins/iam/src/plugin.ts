@@ -20,7 +20,7 @@ import { pages, userTiles } from './admin-pages.ts'
 import { auditRoutes, reasonWrapper } from './audit/audit-routes.ts'
 import { commands } from './commands.ts'
 import { keys } from './config.ts'
-import { accounts, identity, loginGuard, passwords, personalRecords, renameGuard } from './contract.ts'
+import { accounts, credentials, identity, loginGuard, passwords, personalRecords, renameGuard } from './contract.ts'
 import { audited, businessError, messages, permissions } from './declarations.ts'
 import { entities } from './entities.ts'
 import { iamLabels } from './label-sources.ts'
@@ -61,7 +61,7 @@ export default definePlugin({
     identityResolvers: optional(identityResolvers),
     site: optional(site),
   },
-  provides: [identity, accounts, passwords, personalRecords],
+  provides: [identity, accounts, credentials, passwords, personalRecords],
   extensionPoints: [loginGuard, renameGuard],
   contributes: [
     auditTexts.of(audited),
@@ -130,6 +130,7 @@ export default definePlugin({
 
     provide(identity, parts.identity)
     provide(accounts, parts.accounts)
+    provide(credentials, parts.credentials)
     provide(passwords, parts.passwords)
     provide(personalRecords, parts.personal)
     contribute(auditTrail, 'iam', parts.audit.forAll)
