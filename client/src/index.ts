@@ -87,6 +87,9 @@ export interface paths {
   "/api/v1/admin/iam/audits/{id}": {
     get: operations['getAdminIamAuditsById']
   }
+  "/api/v1/admin/iam/invitations": {
+    post: operations['postAdminIamInvitations']
+  }
   "/api/v1/admin/iam/login-audits": {
     get: operations['getAdminIamLoginAudits']
   }
@@ -120,6 +123,9 @@ export interface paths {
   "/api/v1/admin/iam/users/{id}/erasure": {
     post: operations['postAdminIamUsersByIdErasure']
   }
+  "/api/v1/admin/iam/users/{id}/invitation": {
+    post: operations['postAdminIamUsersByIdInvitation']
+  }
   "/api/v1/admin/iam/users/{id}/password": {
     put: operations['putAdminIamUsersByIdPassword']
   }
@@ -128,6 +134,9 @@ export interface paths {
   }
   "/api/v1/admin/iam/users/{id}/personal-data/file": {
     get: operations['getAdminIamUsersByIdPersonalDataFile']
+  }
+  "/api/v1/admin/iam/users/{id}/recovery": {
+    post: operations['postAdminIamUsersByIdRecovery']
   }
   "/api/v1/admin/iam/users/{id}/sessions": {
     delete: operations['deleteAdminIamUsersByIdSessions']
@@ -528,6 +537,16 @@ export interface paths {
   "/api/v1/auth/logout": {
     post: operations['postAuthLogout']
   }
+  "/api/v1/auth/recovery": {
+    get: operations['getAuthRecovery']
+    post: operations['postAuthRecovery']
+  }
+  "/api/v1/auth/recovery/complete": {
+    post: operations['postAuthRecoveryComplete']
+  }
+  "/api/v1/auth/recovery/email": {
+    post: operations['postAuthRecoveryEmail']
+  }
   "/api/v1/auth/verify/email-codes": {
     post: operations['postAuthVerifyEmailCodes']
   }
@@ -549,6 +568,9 @@ export interface paths {
   "/api/v1/iam/users/me": {
     get: operations['getIamUsersMe']
     put: operations['putIamUsersMe']
+  }
+  "/api/v1/iam/users/me/email-change": {
+    post: operations['postIamUsersMeEmailChange']
   }
   "/api/v1/iam/users/me/email/confirm": {
     post: operations['postIamUsersMeEmailConfirm']
@@ -804,6 +826,8 @@ export interface operations {
   getAdminIamAudits: { parameters: { path?: never; query?: { page?: number; size?: number; cursor?: string; count?: "exact" | "capped" | "none"; from?: string; to?: string; actor?: string; action?: string; targetType?: string; targetId?: number; targetName?: string }; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: GetAdminIamAuditsData } | GetAdminIamAuditsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Get an administrative action with its changes in words */
   getAdminIamAuditsById: { parameters: { path: { id: number }; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: GetAdminIamAuditsByIdData } | GetAdminIamAuditsByIdFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Create a user without a password and send an invitation */
+  postAdminIamInvitations: { parameters: { path?: never; query?: never; header?: { "X-Reason"?: string; "Idempotency-Key"?: string } }; requestBody: { content: { "application/json": PostAdminIamInvitationsBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: PostAdminIamInvitationsData } | PostAdminIamInvitationsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** List logins and rejected attempts, newest first */
   getAdminIamLoginAudits: { parameters: { path?: never; query?: { page?: number; size?: number; cursor?: string; count?: "exact" | "capped" | "none"; from?: string; to?: string; userId?: number; success?: boolean; clientIp?: string }; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: GetAdminIamLoginAuditsData } | GetAdminIamLoginAuditsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** List all current and former permissions of plugins */
@@ -834,12 +858,16 @@ export interface operations {
   putAdminIamUsersById: { parameters: { path: { id: number }; query?: never; header?: { "X-Reason"?: string } }; requestBody?: { content: { "application/json": PutAdminIamUsersByIdBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAdminIamUsersSuccess | PutAdminIamUsersByIdFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Remove or anonymise all stored data of a user, and the account */
   postAdminIamUsersByIdErasure: { parameters: { path: { id: number }; query?: never; header?: { "X-Reason"?: string } }; requestBody: { content: { "application/json": { username: string } } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: PostAdminIamUsersByIdErasureData } | PostAdminIamUsersByIdErasureFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Invite a user who has no password yet */
+  postAdminIamUsersByIdInvitation: { parameters: { path: { id: number }; query?: never; header?: { "X-Reason"?: string } }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthLogoutSuccess | PostAdminIamUsersByIdInvitationFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Set the password of a user and end all sessions of the user */
   putAdminIamUsersByIdPassword: { parameters: { path: { id: number }; query?: never; header?: { "X-Reason"?: string } }; requestBody: { content: { "application/json": { password: string } } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthLogoutSuccess | PutAdminIamUsersByIdPasswordFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** List the stored data of a user by table, with the effect of erasing */
   getAdminIamUsersByIdPersonalData: { parameters: { path: { id: number }; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: ({ plugin: string; table: string; displayTitle: string; erasure: "removed" | "anonymised" | "kept"; overwritten: (string)[]; displayReason: string | null; rows: number })[] } | GetAdminIamUsersByIdPersonalDataFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Download all stored data of a user as a JSON file */
   getAdminIamUsersByIdPersonalDataFile: { parameters: { path: { id: number }; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": unknown } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Send a link for a new password to a user */
+  postAdminIamUsersByIdRecovery: { parameters: { path: { id: number }; query?: never; header?: { "X-Reason"?: string } }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthLogoutSuccess | PostAdminIamUsersByIdRecoveryFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** End all sessions of a user */
   deleteAdminIamUsersByIdSessions: { parameters: { path: { id: number }; query?: never; header?: { "X-Reason"?: string } }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": DeleteNotificationRulesSuccess | DeleteAdminIamUsersByIdSessionsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** List sessions of a user, newest first */
@@ -1126,6 +1154,14 @@ export interface operations {
   postAuthLogin: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": PostAuthLoginBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthLoginSuccess | PostAuthLoginFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Log out and end this session */
   postAuthLogout: { parameters: { path?: never; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthLogoutSuccess | PostAuthLogoutFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Get whether an account can be recovered by e-mail */
+  getAuthRecovery: { parameters: { path?: never; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: { available: boolean } } | GetAuthRecoveryFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Request a link for a new password by e-mail; the response is the same for unknown accounts */
+  postAuthRecovery: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": { identifier: string } } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthRecoverySuccess | PostAuthRecoveryFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Choose a password with the token of a link, and end all sessions of the account */
+  postAuthRecoveryComplete: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": PostAuthRecoveryCompleteBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthLogoutSuccess | PostAuthRecoveryCompleteFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Confirm or undo a change of the e-mail address with the token of a link */
+  postAuthRecoveryEmail: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": { token: string } } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: { purpose: "email-change" | "email-undo" } } | PostAuthRecoveryEmailFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Send a verification code by e-mail */
   postAuthVerifyEmailCodes: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": PostAuthVerifyEmailCodesBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthVerifySmsCodesSuccess | PostAuthVerifyEmailCodesFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Check a verification code that was sent by e-mail */
@@ -1142,6 +1178,8 @@ export interface operations {
   getIamUsersMe: { parameters: { path?: never; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": GetIamUsersMeSuccess | GetIamUsersMeFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Change your account; omitted fields do not change */
   putIamUsersMe: { parameters: { path?: never; query?: never; header?: never }; requestBody?: { content: { "application/json": PutIamUsersMeBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": GetIamUsersMeSuccess | PutIamUsersMeFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Request another e-mail address; it is used after its link is opened */
+  postIamUsersMeEmailChange: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": PostIamUsersMeEmailChangeBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthRecoverySuccess | PostIamUsersMeEmailChangeFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Confirm the e-mail address of your account with a code of the scene `confirm-email`; you can then sign in with it */
   postIamUsersMeEmailConfirm: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": { code: string } } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostIamUsersMeEmailConfirmSuccess | PostIamUsersMeEmailConfirmFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Change your password and end all other sessions */
@@ -1341,6 +1379,10 @@ export type GetAdminIamAuditsFailure = { code: "400" | "401" | "403" | "500"; me
 export type GetAdminIamAuditsByIdData = { id: number; occurredAt: string; actor: string; action: string; targetType: string; targetId: number | null; targetName: string | null; summary: Record<string, unknown>; reason: string | null; clientIp: string; traceId: string; actionName: string; targetKind: string; target: GetAdminIamAuditsByIdDataTarget | null; changes: ({ title: string; subject: GetAdminIamAuditsByIdDataTarget; before: GetAdminIamAuditsByIdDataTarget | null; after: GetAdminIamAuditsByIdDataTarget | null })[] }
 export type GetAdminIamAuditsByIdFailure = { code: "400" | "401" | "403" | "404" | "500"; message: string; data: GetAdminIamAuditsByIdFailureData | null }
 export type GetAdminIamAuditsByIdFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.audit-unknown" | "iam.origin-unproven" | "iam.permission-denied" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAdminIamInvitationsBody = { username: string; email: string; mobile?: string | null; orgId?: number | null; roleIds?: (number)[] }
+export type PostAdminIamInvitationsData = { id: number; username: string }
+export type PostAdminIamInvitationsFailure = { code: "400" | "401" | "403" | "404" | "409" | "422" | "500" | "503"; message: string; data: PostAdminIamInvitationsFailureData | null }
+export type PostAdminIamInvitationsFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.beyond-own-authority" | "iam.creation-out-of-scope" | "iam.email-invalid" | "iam.email-taken" | "iam.mobile-invalid" | "iam.mobile-taken" | "iam.organisation-out-of-scope" | "iam.origin-unproven" | "iam.permission-denied" | "iam.reason-invalid" | "iam.role-unknown" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown" | "iam.username-invalid" | "iam.username-mixed-script" | "iam.username-taken" | "idempotency.answer-not-kept" | "idempotency.in-progress" | "idempotency.key-invalid" | "idempotency.key-reused" | "idempotency.store-unavailable" | "recovery.already-accepted" | "recovery.email-missing" | "recovery.unavailable" | "recovery.user-disabled"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type GetAdminIamLoginAuditsData = { items: ({ id: number; occurredAt: string; method: string; identifier: string; userId: number | null; success: boolean; reason: string | null; message: string | null; attempts: number; clientIp: string; userAgent: string; traceId: string })[]; page: number; size: number; total: number | null; counted: "exact" | "capped" | "none"; next: string | null }
 export type GetAdminIamLoginAuditsFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetMallGoodsFailureData | null }
 export type GetAdminIamPermissionsFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetMallGoodsFailureData | null }
@@ -1378,10 +1420,14 @@ export type PutAdminIamUsersByIdFailure = { code: "400" | "401" | "403" | "404" 
 export type PostAdminIamUsersByIdErasureData = { removed: number; anonymised: number; kept: number }
 export type PostAdminIamUsersByIdErasureFailure = { code: "400" | "401" | "403" | "404" | "409" | "429" | "500" | "503"; message: string; data: PostAdminIamUsersByIdErasureFailureData | null }
 export type PostAdminIamUsersByIdErasureFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.beyond-own-authority" | "iam.erasure-unconfirmed" | "iam.erasure-unfinished" | "iam.last-administrator" | "iam.origin-unproven" | "iam.own-erasure" | "iam.permission-denied" | "iam.reason-invalid" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown" | "rate-limit.cost-exceeds-limit" | "rate-limit.exceeded" | "rate-limit.store-unavailable"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAdminIamUsersByIdInvitationFailure = { code: "400" | "401" | "403" | "404" | "409" | "500" | "503"; message: string; data: PostAdminIamUsersByIdInvitationFailureData | null }
+export type PostAdminIamUsersByIdInvitationFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.beyond-own-authority" | "iam.origin-unproven" | "iam.permission-denied" | "iam.reason-invalid" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown" | "recovery.already-accepted" | "recovery.email-missing" | "recovery.unavailable" | "recovery.user-disabled"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type PutAdminIamUsersByIdPasswordFailure = { code: "400" | "401" | "403" | "404" | "500" | "503"; message: string; data: PutAdminIamUsersByIdPasswordFailureData | null }
 export type PutAdminIamUsersByIdPasswordFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.beyond-own-authority" | "iam.busy" | "iam.origin-unproven" | "iam.own-password" | "iam.password-refused" | "iam.permission-denied" | "iam.reason-invalid" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type GetAdminIamUsersByIdPersonalDataFailure = { code: "400" | "401" | "403" | "404" | "429" | "500" | "503"; message: string; data: GetAdminIamUsersByIdPersonalDataFailureData | null }
 export type GetAdminIamUsersByIdPersonalDataFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.beyond-own-authority" | "iam.origin-unproven" | "iam.permission-denied" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown" | "rate-limit.cost-exceeds-limit" | "rate-limit.exceeded" | "rate-limit.store-unavailable"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAdminIamUsersByIdRecoveryFailure = { code: "400" | "401" | "403" | "404" | "409" | "500" | "503"; message: string; data: PostAdminIamUsersByIdRecoveryFailureData | null }
+export type PostAdminIamUsersByIdRecoveryFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.beyond-own-authority" | "iam.origin-unproven" | "iam.permission-denied" | "iam.reason-invalid" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown" | "recovery.email-missing" | "recovery.password-missing" | "recovery.unavailable" | "recovery.user-disabled"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type DeleteNotificationRulesSuccess = { code: "200"; message: "success"; data: { affected: number } }
 export type DeleteAdminIamUsersByIdSessionsFailure = { code: "400" | "401" | "403" | "404" | "500"; message: string; data: DeleteAdminIamUsersByIdSessionsFailureData | null }
 export type DeleteAdminIamUsersByIdSessionsFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.beyond-own-authority" | "iam.origin-unproven" | "iam.permission-denied" | "iam.reason-invalid" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
@@ -1786,6 +1832,16 @@ export type PostAuthLoginData = { accessToken: string | null; tokenType: "Bearer
 export type PostAuthLoginFailure = { code: "400" | "401" | "403" | "404" | "409" | "422" | "429" | "500" | "503"; message: string; data: FailureData | null }
 export type PostAuthLogoutFailure = { code: "400" | "401" | "403" | "404" | "500"; message: string; data: PostAuthLogoutFailureData | null }
 export type PostAuthLogoutFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.origin-unproven" | "iam.permission-denied" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-unknown" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type GetAuthRecoveryFailure = { code: "400" | "500"; message: string; data: GetAuthRecoveryFailureData | null }
+export type GetAuthRecoveryFailureData = { reason?: "http.invalid-input"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAuthRecoverySuccess = { code: "200"; message: "success"; data: { accepted: true } }
+export type PostAuthRecoveryFailure = { code: "400" | "429" | "500" | "503"; message: string; data: PostAuthRecoveryFailureData | null }
+export type PostAuthRecoveryFailureData = { reason?: "http.invalid-input" | "rate-limit.exceeded" | "rate-limit.store-unavailable" | "recovery.unavailable"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAuthRecoveryCompleteBody = { token: string; password: string }
+export type PostAuthRecoveryCompleteFailure = { code: "400" | "403" | "404" | "429" | "500" | "503"; message: string; data: PostAuthRecoveryCompleteFailureData | null }
+export type PostAuthRecoveryCompleteFailureData = { reason?: "http.invalid-input" | "iam.busy" | "iam.password-refused" | "iam.user-unknown" | "rate-limit.exceeded" | "rate-limit.store-unavailable" | "recovery.invitation-withdrawn" | "recovery.token-invalid" | "recovery.unavailable"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAuthRecoveryEmailFailure = { code: "400" | "404" | "409" | "429" | "500" | "503"; message: string; data: PostAuthRecoveryEmailFailureData | null }
+export type PostAuthRecoveryEmailFailureData = { reason?: "http.invalid-input" | "iam.email-taken" | "iam.user-unknown" | "rate-limit.exceeded" | "rate-limit.store-unavailable" | "recovery.token-invalid" | "recovery.unavailable"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type PostAuthVerifyEmailCodesBody = { email: string; scene?: string }
 export type PostAuthVerifySmsCodesSuccess = { code: "200"; message: "success"; data: PostAuthVerifySmsCodesData }
 export type PostAuthVerifySmsCodesData = { expiresAt: string; resendAfter: number }
@@ -1812,6 +1868,8 @@ export type GetIamUsersMeData = { id: number; username: string; email: string | 
 export type GetIamUsersMeFailure = { code: "400" | "401" | "403" | "404" | "500"; message: string; data: GetIamUsersMeFailureData | null }
 export type PutIamUsersMeBody = { username?: string; email?: string | null; mobile?: string | null; currentPassword?: string; version?: number }
 export type PutIamUsersMeFailure = { code: "400" | "401" | "403" | "404" | "409" | "422" | "429" | "500" | "503"; message: string; data: FailureData | null }
+export type PostIamUsersMeEmailChangeBody = { email: string; currentPassword?: string }
+export type PostIamUsersMeEmailChangeFailure = { code: "400" | "401" | "403" | "404" | "409" | "422" | "429" | "500" | "503"; message: string; data: FailureData | null }
 export type PostIamUsersMeEmailConfirmFailure = { code: "400" | "401" | "403" | "404" | "409" | "429" | "500" | "503"; message: string; data: PostIamUsersMeEmailConfirmFailureData | null }
 export type PostIamUsersMeEmailConfirmFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.email-changed" | "iam.email-taken" | "iam.origin-unproven" | "iam.permission-denied" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown" | "rate-limit.exceeded" | "rate-limit.store-unavailable" | "verification.code-invalid" | "verification.disabled" | "verification.email-invalid" | "verification.scene-invalid" | "verification.store-unavailable"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type PutIamUsersMePasswordBody = { currentPassword: string; newPassword: string }
