@@ -39,6 +39,7 @@ export const cliExamples: Readonly<Record<string, string>> = {
   'plinth migrate draft': 'npx plinth migrate draft',
   'plinth migrate back': 'npx plinth migrate back shop/0002-add-note',
   'plinth database confirm-clock': 'npx plinth database confirm-clock',
+  'plinth admin recover': 'npx plinth admin recover --username ann --password-stdin < password.txt',
   'plinth admin create': 'npx plinth admin create --username root --password-stdin < password.txt',
   'plinth permissions': 'npx plinth permissions',
   'plinth users export': 'npx plinth users export 4711 --file user.json',

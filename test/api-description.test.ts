@@ -130,6 +130,7 @@ const openOperations = [
   'POST /api/v1/auth/wallet/login',
   'POST /api/v1/auth/wallet/proof',
   'PUT /api/v1/iam/users/me',
+  'POST /api/v1/iam/users/me/email-change',
   'PUT /api/v1/iam/users/me/password',
   'POST /api/v1/mall/orders',
   'POST /api/v1/mall/orders/{orderNo}/cancel',

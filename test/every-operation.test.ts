@@ -18,7 +18,7 @@ import { callInstallation, callInstaller, installToken } from './every-operation
 import { assertListQueriesApply, type Operation } from './every-operation/list-queries.ts'
 import { LostResponses } from './every-operation/lost-responses.ts'
 import { callMessages, callRules, callTasks } from './every-operation/messages.ts'
-import { callUserOperations } from './every-operation/people.ts'
+import { callRecovery, callUserOperations } from './every-operation/people.ts'
 import { type Scene, startScene } from './every-operation/scene.ts'
 import { callMall, callMoney, callPoints } from './every-operation/trade.ts'
 import { callChains, callSettlement } from './every-operation/web3.ts'
@@ -78,6 +78,7 @@ t.test('the generated client calls every operation of the quickstart', { timeout
   const scene = await startScene(t, successes, {}, lost)
   const calls = [
     callUserOperations,
+    callRecovery,
     callConsole,
     callConfiguration,
     callTemplates,

@@ -97,6 +97,7 @@ function otherValueOf(entry: CatalogueEntry): JsonValue {
     ...(type === 'integer' ? [7] : []),
     'https://shop.example',
     'shop',
+    '/shop',
   ] as JsonValue[]
   const found = all.find(
     (value) => JSON.stringify(value) !== JSON.stringify(standard) && validateValue(entry, value).length === 0,

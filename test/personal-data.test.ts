@@ -77,6 +77,17 @@ async function fillMore(db: Database, userId: number, username: string): Promise
   const id = () => db.newId()
   await insert('iam_authority_change', { id: id(), user_id: userId, changed_at: now })
   await insert('iam_user_role', { id: id(), user_id: userId, role_id: 1 })
+  await insert('iam_recovery_token', {
+    id: id(),
+    token_hash: `invitation of ${username}`,
+    purpose: 'invitation',
+    user_id: id(),
+    address: '',
+    state: '',
+    inviter_id: userId,
+    created_at: now,
+    expires_at: now,
+  })
   await insert('sys_config', {
     config_key: `platform.${username}`,
     config_value: '1',

@@ -27,6 +27,7 @@ const dependantsOf: Readonly<Record<string, readonly string[]>> = {
     'events',
     'example.mall',
     'iam',
+    'iam.recovery',
     'idempotency',
     'install',
     'member-points',
@@ -45,6 +46,7 @@ const dependantsOf: Readonly<Record<string, readonly string[]>> = {
   ],
   events: [
     'example.mall',
+    'iam.recovery',
     'install',
     'member-points',
     'money.payments',
@@ -58,6 +60,7 @@ const dependantsOf: Readonly<Record<string, readonly string[]>> = {
     'console.admin',
     'example.mall',
     'iam',
+    'iam.recovery',
     'iam.verification',
     'idempotency',
     'install',
@@ -69,13 +72,15 @@ const dependantsOf: Readonly<Record<string, readonly string[]>> = {
     'quickstart-cleanup',
     'social',
     'system-config.admin',
-    'web3',
     'wallet-login',
+    'web3',
     'web3-settlement',
   ],
+  i18n: ['iam.recovery'],
   iam: [
     'console.admin',
     'example.mall',
+    'iam.recovery',
     'install',
     'member-points',
     'notification-channels.websocket',
@@ -92,7 +97,7 @@ const dependantsOf: Readonly<Record<string, readonly string[]>> = {
   'notification-channels.webhook': product.plugins.flatMap(({ id }) =>
     id.startsWith('webhook-providers.') ? [id] : [],
   ),
-  mail: ['notification-channels.mail'],
+  mail: ['iam.recovery', 'notification-channels.mail'],
   sms: ['notification-channels.sms'],
   social: ['notification-channels.social'],
   storage: ['async-task'],
@@ -110,6 +115,7 @@ const dependantsOf: Readonly<Record<string, readonly string[]>> = {
   ],
   'notification-channels.log': ['notification'],
   'rate-limit': [
+    'iam.recovery',
     'iam.verification',
     'idempotency',
     'open-platform',
@@ -130,7 +136,7 @@ const dependantsOf: Readonly<Record<string, readonly string[]>> = {
     'social',
     'wallet-login',
   ],
-  site: ['console.admin', 'example.mall', 'install', 'member-points', 'open-platform', 'wallet-login'],
+  site: ['console.admin', 'example.mall', 'iam.recovery', 'install', 'member-points', 'open-platform', 'wallet-login'],
 }
 
 t.test(

@@ -22,6 +22,7 @@ export const apiModules: Readonly<Record<string, string>> = {
   http: 'plugins/http/src/index.ts',
   i18n: 'plugins/i18n/src/index.ts',
   iam: 'plugins/iam/src/index.ts',
+  'iam/recovery': 'plugins/iam/src/recovery/plugin.ts',
   'iam/verification': 'plugins/iam/src/verification/plugin.ts',
   idempotency: 'plugins/idempotency/src/index.ts',
   inbox: 'plugins/inbox/src/index.ts',

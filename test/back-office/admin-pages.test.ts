@@ -320,6 +320,14 @@ t.test('every sign-in method names public operations, and the page gets their pa
   const post = 'POST'
   t.strictSame(signInViews(ways, operations), [
     {
+      id: 'iam.recovery',
+      kind: 'recovery',
+      status: { method: 'GET', path: '/api/v1/auth/recovery' },
+      request: { method: post, path: '/api/v1/auth/recovery' },
+      complete: { method: post, path: '/api/v1/auth/recovery/complete' },
+      email: { method: post, path: '/api/v1/auth/recovery/email' },
+    },
+    {
       id: 'wallet-login.evm',
       kind: 'wallet',
       challenge: { method: post, path: '/api/v1/auth/wallet/challenge' },

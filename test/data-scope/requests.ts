@@ -58,6 +58,7 @@ const anyHash = `0x${'ab'.repeat(32)}`
 /** Request bodies of operations that change or read rows of the marked user. */
 const bodies: Readonly<Record<string, (names: Names) => object>> = {
   'POST /api/v1/admin/events/outbox/replay': ({ idOf }) => ({ ids: [idOf('OutboxEvent')] }),
+  'POST /api/v1/admin/iam/invitations': () => ({ username: 'intruder', email: 'intruder@example.org', orgId: 8008 }),
   'POST /api/v1/admin/iam/roles': ({ mark }) => ({ code: mark }),
   'PUT /api/v1/admin/iam/roles/{id}': () => ({ name: 'changed', permissions: [], version: 1 }),
   'POST /api/v1/admin/iam/users': () => ({ username: 'intruder', password: 'Correct-horse-9', orgId: 8008 }),

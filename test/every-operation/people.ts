@@ -68,3 +68,23 @@ export async function callUserOperations({ admin, clientOf, publicClient, admini
   await assertSuccess(admin.GET('/api/v1/admin/iam/login-audits'))
   await assertSuccess(publicClient.POST('/api/v1/auth/login', { body: administrator }))
 }
+
+/** Recovers an account, invites a user, and replaces an e-mail address. */
+export async function callRecovery({ admin, clientOf, publicClient, sentLink }: Scene): Promise<void> {
+  await assertSuccess(publicClient.GET('/api/v1/auth/recovery'))
+  const [email, password] = ['dora@example.org', 'Correct-horse-11']
+  const dora = { username: 'dora', email, password: 'Correct-horse-9' }
+  const { id } = await assertSuccess(admin.POST('/api/v1/admin/iam/users', { body: dora }))
+  await assertSuccess(publicClient.POST('/api/v1/auth/recovery', { body: { identifier: 'dora' } }))
+  const token = await sentLink(email, 'reset')
+  await assertSuccess(publicClient.POST('/api/v1/auth/recovery/complete', { body: { token, password } }))
+  const session = await assertSuccess(publicClient.POST('/api/v1/auth/login', { body: { username: 'dora', password } }))
+  const next = { email: 'dora@example.net', currentPassword: password }
+  await assertSuccess(clientOf(session.accessToken ?? '').POST('/api/v1/iam/users/me/email-change', { body: next }))
+  const confirmation = { token: await sentLink(next.email, 'email-change') }
+  await assertSuccess(publicClient.POST('/api/v1/auth/recovery/email', { body: confirmation }))
+  await assertSuccess(admin.POST('/api/v1/admin/iam/users/{id}/recovery', { params: { path: { id } } }))
+  const emil = { username: 'emil', email: 'emil@example.org' }
+  const invited = await assertSuccess(admin.POST('/api/v1/admin/iam/invitations', { body: emil }))
+  await assertSuccess(admin.POST('/api/v1/admin/iam/users/{id}/invitation', { params: { path: { id: invited.id } } }))
+}

@@ -9,6 +9,7 @@ import type { Product } from '@plinth/kernel'
 import type { Test } from 'tap'
 import { mall } from '../../examples/mall/contract.ts'
 import product from '../../examples/quickstart/plinth.config.ts'
+import { partsOf } from '../../plugins/mail/test/fixtures/mail-server.ts'
 import { fillMarked, markedUser, rowMarker } from '../data-scope/marked-rows.ts'
 import { dataDirectory } from '../fixtures/product-process.ts'
 import { assertSuccess, recordingClient, type Successes } from './clients.ts'
@@ -34,6 +35,8 @@ export interface Scene {
   readonly until: typeof until
   /** Returns the last code that was sent to an address. */
   readonly sentCode: (address: string) => Promise<string>
+  /** Returns the token of the last link that was mailed to an address. */
+  readonly sentLink: (address: string, purpose: string) => Promise<string>
   readonly successes: Successes
   readonly url: string
 }
@@ -53,6 +56,22 @@ async function lastCode(directory: string, address: string): Promise<string> {
     return code !== ''
   }, `a code for ${address}`)
   return code
+}
+
+/** Waits for a mail with a link. The mail driver for development writes one file per mail. */
+async function lastLink(directory: string, address: string, purpose: string): Promise<string> {
+  let token = ''
+  await until(async () => {
+    const names = (await readdir(directory).catch(() => [])).filter((name) => name.endsWith('.eml'))
+    for (const name of names.toSorted()) {
+      const raw = await readFile(join(directory, name), 'latin1')
+      if (!raw.includes(`To: ${address}`)) continue
+      const [found] = new RegExp(`(?<=#for=${purpose}&token=)\\w+`).exec(partsOf({ raw })['text/plain'] ?? '') ?? []
+      token = found ?? token
+    }
+    return token !== ''
+  }, `a link for ${address}`)
+  return token
 }
 
 export async function startScene(
@@ -76,7 +95,10 @@ export async function startScene(
         'platform.iam.password.hash.memory': '1MiB',
         'platform.iam.password.hash.passes': '1',
         'platform.rate-limit.enabled': 'false',
-        'platform.mail.driver': 'none',
+        'platform.mail.driver': 'file',
+        'platform.mail.from': 'noreply@shop.example',
+        'platform.mail.file.directory': join(root, 'mails'),
+        'platform.site.url': 'https://shop.example',
         'platform.iam.auth.login.verification.email.sender': 'file',
         'platform.iam.auth.login.verification.sms.sender': 'file',
         'platform.iam.auth.login.verification.file-sender.directory': join(root, 'codes'),
@@ -117,6 +139,7 @@ export async function startScene(
     execute: (sql, parameters = []) => db.execute(sql, [...parameters]),
     until,
     sentCode: (address) => lastCode(join(root, 'codes'), address),
+    sentLink: (address, purpose) => lastLink(join(root, 'mails'), address, purpose),
     successes,
     url,
   }

@@ -53,15 +53,19 @@ interface Reply {
 /** Search text that no row contains. */
 const nonsense = 'zzqxv-conformance'
 
+const isOptional = (write: object) => 'optional' in write && write.optional === true
+
 const memberAt = (value: unknown, path: string): unknown =>
   path.split('.').reduce<unknown>((found, name) => (found as Values | null | undefined)?.[name], value)
 
-/** Returns all operations that a page calls to change something. */
+/** Returns all operations that a page calls to change something, without those of optional plugins. */
 const writesOf = (page: PageDeclaration): readonly string[] => {
   if (page.kind === 'frame') return (page.writes ?? []).map(({ operation }) => operation)
   const forms = page.kind === 'list' ? [page.create, ...(page.forms ?? [])] : [page.form]
   const bulk = page.kind === 'list' ? (page.bulk ?? []) : []
-  return [...forms, ...(page.actions ?? []), ...bulk].flatMap((write) => write?.operation ?? [])
+  return [...forms, ...(page.actions ?? []), ...bulk].flatMap((write) =>
+    write === undefined || isOptional(write) ? [] : write.operation,
+  )
 }
 
 /** Returns all texts of a declaration with their place. Texts are objects with the member `en`, or plain texts. */
@@ -250,7 +254,8 @@ export function adminPageCases<Harness extends AdminPageHarness>(
           // The back office asks before each write of a frame.
           if (page.kind === 'frame') continue
           const bulk = page.kind === 'list' ? (page.bulk ?? []) : []
-          for (const { operation, confirm } of [...(page.actions ?? []), ...bulk]) {
+          for (const { operation, confirm, ...write } of [...(page.actions ?? []), ...bulk]) {
+            if (isOptional(write)) continue
             const deletes = routeOf(harness, operation).method === 'DELETE'
             expectThat(
               `${operation} of "${page.id}" asks before it deletes`,

@@ -167,6 +167,9 @@ const write = {
   amounts: optional(mapOf('field', amount)),
 }
 
+/** True if the operation belongs to a plugin that may be missing. The page then has no such button. */
+const ofOptionalPlugin = { optional: optional(flag) }
+
 const pickers = {
   /** Members that contain ids, with the kind of objects from which the user chooses. */
   options: optional(mapOf('field', labelPicker)),
@@ -176,6 +179,7 @@ const pickers = {
 
 export const action = record({
   ...write,
+  ...ofOptionalPlugin,
   ...pickers,
   label: localized,
   params: values,
@@ -209,6 +213,7 @@ export type PageFormSection = DataOf<typeof formSection>
 
 export const formSchema = record({
   ...write,
+  ...ofOptionalPlugin,
   ...pickers,
   title: localized,
   /** One sentence that explains what the form does. */

@@ -21,7 +21,24 @@ export interface WalletSignIn {
   readonly login: string
 }
 
-export type SignInDeclaration = WalletSignIn
+/**
+ * Recovery of a password by e-mail. The sign-in page links to it while it is available, and the page `recovery` of the
+ * back office opens the links of the mails.
+ */
+export interface RecoverySignIn {
+  readonly id: string
+  readonly kind: 'recovery'
+  /** Id of a public GET operation with the result `{available}`. */
+  readonly status: string
+  /** Id of a public operation with the body `{identifier}`. */
+  readonly request: string
+  /** Id of a public operation with the body `{token, password}`. */
+  readonly complete: string
+  /** Id of a public operation with the body `{token}` and the result `{purpose}`. */
+  readonly email: string
+}
+
+export type SignInDeclaration = WalletSignIn | RecoverySignIn
 
 /** Sign-in methods of the back office, each contributed under its id. */
 export const signInWays = extensionPoint<SignInDeclaration>('console.sign-in', {
@@ -29,10 +46,20 @@ export const signInWays = extensionPoint<SignInDeclaration>('console.sign-in', {
   live: true,
   names: shape.dotted,
   namedBy: 'id',
-  shape: shape.record<SignInDeclaration>({
-    id: shape.text,
-    kind: shape.among(['wallet']),
-    challenge: shape.text,
-    login: shape.text,
-  }),
+  shape: shape.variants('kind', [
+    shape.record<WalletSignIn>({
+      id: shape.text,
+      kind: shape.among(['wallet']),
+      challenge: shape.text,
+      login: shape.text,
+    }),
+    shape.record<RecoverySignIn>({
+      id: shape.text,
+      kind: shape.among(['recovery']),
+      status: shape.text,
+      request: shape.text,
+      complete: shape.text,
+      email: shape.text,
+    }),
+  ]),
 })

@@ -117,3 +117,20 @@ t.test('an action whose successful response can be a failure declares which valu
     'page "shops": "accpeted" is not a value of "result.outcome"',
   ])
 })
+
+t.test('an optional action whose plugin is not loaded has no problem', async (t) => {
+  const page = (optional: boolean): PageDeclaration => ({
+    kind: 'list',
+    id: 'shops',
+    title: text('Shops'),
+    source: 'getShops',
+    key: 'id',
+    columns: [{ field: 'id', as: 'text' }],
+    actions: [{ operation: 'postMissing', label: text('Label'), params: {}, optional }],
+    forms: [{ operation: 'postMissing', title: text('Title'), fields: ['name'], optional }],
+  })
+  t.strictSame(findPageProblems([page(true)], operations, new Set()), [])
+  t.strictSame(findPageProblems([page(false)], operations, new Set()), [
+    'page "shops": no loaded plugin provides the operation "postMissing"',
+  ])
+})

@@ -14,6 +14,8 @@ import pluginsEn from '../web/admin/own/product-plugins/text/en.json' with { typ
 import pluginsZhCN from '../web/admin/own/product-plugins/text/zh-CN.json' with { type: 'json' }
 import rolesEn from '../web/admin/own/role-matrix/text/en.json' with { type: 'json' }
 import rolesZhCN from '../web/admin/own/role-matrix/text/zh-CN.json' with { type: 'json' }
+import recoveryEn from '../web/admin/recovery/text/en.json' with { type: 'json' }
+import recoveryZhCN from '../web/admin/recovery/text/zh-CN.json' with { type: 'json' }
 import adminEn from '../web/admin/text/en.json' with { type: 'json' }
 import adminZhCN from '../web/admin/text/zh-CN.json' with { type: 'json' }
 import walletEn from '../web/admin/wallet/text/en.json' with { type: 'json' }
@@ -36,10 +38,12 @@ const placeholders = (text: string) => (text.match(/\{\{\w+\}\}/g) ?? []).sort()
 
 t.test('I-201 both languages have every text, with the same placeholders', async (t) => {
   const english = new Map(
-    [en, adminEn, composeEn, centreEn, pluginsEn, rolesEn, walletEn].flatMap((texts) => flat(texts)),
+    [en, adminEn, composeEn, centreEn, pluginsEn, recoveryEn, rolesEn, walletEn].flatMap((texts) => flat(texts)),
   )
   const chinese = new Map(
-    [zhCN, adminZhCN, composeZhCN, centreZhCN, pluginsZhCN, rolesZhCN, walletZhCN].flatMap((texts) => flat(texts)),
+    [zhCN, adminZhCN, composeZhCN, centreZhCN, pluginsZhCN, recoveryZhCN, rolesZhCN, walletZhCN].flatMap((texts) =>
+      flat(texts),
+    ),
   )
   t.same([...chinese.keys()], [...english.keys()])
   for (const [key, text] of english) {
@@ -79,6 +83,7 @@ t.test('I-200 no source of the wizard stores data or puts data into an address',
   const files = await readdir(join(home, 'web'), { recursive: true })
   // Only these files may use the storage or the history of the browser.
   const keep = [
+    'admin/recovery/mail-link.ts',
     'admin/shell/drafts.ts',
     'admin/shell/kept-context.ts',
     'install/draft.ts',

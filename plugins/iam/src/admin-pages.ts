@@ -60,6 +60,19 @@ const users = adminList('getAdminIamUsers', (row) => ({
     options: { roleIds: roleChoice },
     secret: ['password'],
   }),
+  forms: [
+    adminForm('postAdminIamInvitations', {
+      title: text('Invite a user', '邀请用户'),
+      lead: text(
+        'The user gets an e-mail with a link and chooses the password. The link is valid for a limited time.',
+        '用户会收到带链接的邮件并自行设置密码。链接在有限时间内有效。',
+      ),
+      submit: text('Invite', '邀请'),
+      fields: ['username', 'email', 'mobile', 'orgId', 'roleIds'],
+      options: { roleIds: roleChoice },
+      optional: true,
+    }),
+  ],
   actions: [
     row.action('putAdminIamUsersById', {
       label: disable,
@@ -108,6 +121,24 @@ const user = adminDetail('getAdminIamUsersById', (it) => ({
     version: 'version',
   }),
   actions: [
+    it.action('postAdminIamUsersByIdRecovery', {
+      label: text('Send a link for a new password', '发送重设密码链接'),
+      params: { id: 'id' },
+      confirm: text(
+        '{{username}} gets an e-mail with a link. The present password stays valid until the link is used.',
+        '{{username}} 会收到带链接的邮件。使用链接之前，现有密码仍然有效。',
+      ),
+      optional: true,
+    }),
+    it.action('postAdminIamUsersByIdInvitation', {
+      label: text('Invite again', '重新邀请'),
+      params: { id: 'id' },
+      confirm: text(
+        '{{username}} gets an e-mail with a new link to choose a password. The previous link becomes invalid.',
+        '{{username}} 会收到设置密码的新链接，之前的链接将失效。',
+      ),
+      optional: true,
+    }),
     it.action('putAdminIamUsersByIdPassword', {
       label: text('Set a password', '设置密码'),
       params: { id: 'id' },
@@ -331,6 +362,16 @@ const ownAccount = adminDetail('getIamUsersMe', (it) => ({
     version: 'version',
   }),
   actions: [
+    it.action('postIamUsersMeEmailChange', {
+      label: text('Change the e-mail address', '更换邮箱'),
+      params: {},
+      ask: ['email', 'currentPassword'],
+      confirm: text(
+        'The new address is used after you open the link in the e-mail that it receives.',
+        '打开新邮箱收到的链接后，新地址才会生效。',
+      ),
+      optional: true,
+    }),
     it.action('putIamUsersMePassword', {
       label: text('Change the password', '修改密码'),
       params: {},

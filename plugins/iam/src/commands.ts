@@ -3,7 +3,7 @@ import { Writable } from 'node:stream'
 import type { Database, database } from '@plinth/database'
 import type { CommandDeclaration, kernel } from '@plinth/kernel'
 import { englishText, PermissionCatalogue } from './access/permission-catalogue.ts'
-import { type Accounts, accounts, type personalRecords } from './contract.ts'
+import { type Accounts, accounts, credentials, type personalRecords } from './contract.ts'
 import { iamError } from './declarations.ts'
 import { Role, RolePermission } from './entities.ts'
 import { assertMigrated } from './migrations/assert-migrated.ts'
@@ -73,7 +73,7 @@ async function ask({ input, output }: Terminal, signal: AbortSignal): Promise<st
 
 type Uses = {
   requires: { kernel: typeof kernel; database: typeof database }
-  provides: readonly [typeof accounts, typeof personalRecords]
+  provides: readonly [typeof accounts, typeof credentials, typeof personalRecords]
 }
 type Command = CommandDeclaration<Uses>
 
@@ -101,6 +101,37 @@ const adminCreate: Command = {
   },
 }
 
+const adminRecover: Command = {
+  name: 'admin recover',
+  summary: 'set a new password for a user who can no longer sign in, and end the sessions of the user',
+  setsUp: 'needed',
+  options: [
+    { flags: '--username <name>', description: 'user name' },
+    { flags: '--password-stdin', description: 'read the password from standard input instead of asking for it' },
+  ],
+  async run({ services, own }, { options, output, signal }) {
+    const { username, passwordStdin } = options
+    if (typeof username !== 'string')
+      throw iamError('PLINTH_IAM_RECOVER_OPTIONS', { reason: 'The option --username is missing' })
+    await assertMigrated(services.database)
+    const account = await own(accounts).findByUsername(username)
+    if (account === undefined)
+      throw iamError('PLINTH_IAM_RECOVER_OPTIONS', { reason: `There is no user "${username}"` })
+    const recovery = own(credentials)
+    const password = await readPassword({ fromStandardInput: passwordStdin === true, signal })
+    const passwordHash = await recovery.hashPassword(account.id, password)
+    const endedSessions = await recovery.change(account.id, actor, async (locked) => {
+      locked.setPassword(passwordHash)
+      const ended = await locked.endCredentials()
+      await locked.record('user.recover', { endedSessions: ended })
+      return ended
+    })
+    const { id, enabled } = account
+    const note = enabled ? '' : ' The account is disabled: another administrator must enable it.'
+    output.result({ id, username, endedSessions, enabled }, `Set the password of "${username}".${note}`)
+  },
+}
+
 const permissions: Command = {
   name: 'permissions',
   summary: 'list all permissions of the loaded plugins and the roles that have them',
@@ -119,7 +150,7 @@ const permissions: Command = {
   },
 }
 
-export const commands: readonly Command[] = [adminCreate, permissions, ...personalCommands]
+export const commands: readonly Command[] = [adminCreate, adminRecover, permissions, ...personalCommands]
 
 /**
  * Returns the codes of the roles that have each permission. Returns `undefined` if the database is not migrated yet;

@@ -1,7 +1,14 @@
 import type { RowOwner } from '@plinth/database'
 import { event } from '@plinth/events'
 import { type HttpServer, Type } from '@plinth/http'
-import { extensionPoint, type LocalizedText, type PersonalTable, service, shape } from '@plinth/kernel'
+import {
+  type AuditSummary,
+  extensionPoint,
+  type LocalizedText,
+  type PersonalTable,
+  service,
+  shape,
+} from '@plinth/kernel'
 import type { SessionProof } from './proof/contract.ts'
 
 /**
@@ -331,6 +338,71 @@ export interface Accounts {
 
 /** Gives other plugins access to users, for example the installer, sign-in methods and commands. */
 export const accounts = service<Accounts>('iam.accounts', { from: '@plinth/iam' })
+
+/** An account with the facts that decide how its owner can recover it. */
+export interface CredentialHolder extends Account {
+  /** E-mail address with which the user can sign in, because it is confirmed. Null without such an address. */
+  readonly confirmedEmail: string | null
+  /** False for a user who only signs in with an external identity, or who has not accepted an invitation yet. */
+  readonly hasPassword: boolean
+  /**
+   * Digest of password, e-mail address and status, 64 hexadecimal digits. It changes with each of them. A link that was
+   * sent for another state is no longer valid.
+   */
+  readonly state: string
+}
+
+/** An account whose credentials no other code can change at the same time. See `Credentials.change`. */
+export interface LockedCredentials {
+  readonly holder: CredentialHolder
+  /** Stores a password that `Credentials.hashPassword` has returned. */
+  setPassword(passwordHash: string): void
+  /**
+   * Replaces the e-mail address by a confirmed one.
+   *
+   * @throws BusinessError "400" `iam.email-invalid`, "409" `iam.email-taken`
+   */
+  setConfirmedEmail(email: string): Promise<void>
+  /** Ends everything by which the user is signed in: sessions and API tokens. Returns the number of ended sessions. */
+  endCredentials(): Promise<number>
+  /**
+   * Checks that an actor may change the account.
+   *
+   * @throws BusinessError "404" `iam.user-unknown` out of the data scope, "403" `iam.beyond-own-authority`
+   */
+  assertMayBeChangedBy(actor: Actor): Promise<void>
+  /** Records the change in the audit, for example as `user.recover`. */
+  record(action: `user.${string}`, summary?: AuditSummary): Promise<void>
+}
+
+export interface Credentials {
+  /** Returns the user with this user name or confirmed e-mail address. */
+  findByIdentifier(identifier: string): Promise<CredentialHolder | undefined>
+  find(userId: number): Promise<CredentialHolder | undefined>
+  /**
+   * Checks a new password against the policy and hashes it. Call it outside of a transaction, because it is slow.
+   *
+   * @throws BusinessError "404" `iam.user-unknown`, "400" `iam.password-refused`, "503" `iam.busy`
+   */
+  hashPassword(userId: number, password: string): Promise<string>
+  /**
+   * Checks the current password of a user, with the guards, limits and audit of a login.
+   *
+   * @throws BusinessError "400" `iam.password-wrong`, "429" `rate-limit.exceeded`, or the error of a login guard
+   */
+  confirmPassword(userId: number, password: string, attempt: LoginAttempt): Promise<void>
+  /**
+   * Runs the work in a transaction in which no other code changes the account, on all instances. The work must only use
+   * the database, and may be called again after a conflict.
+   *
+   * @param actor an actor that is not a user may change every account
+   * @throws BusinessError "404" `iam.user-unknown`, "403" `iam.beyond-own-authority`, or the error of the work
+   */
+  change<T>(userId: number, actor: Actor, work: (account: LockedCredentials) => Promise<T>): Promise<T>
+}
+
+/** Changes passwords and e-mail addresses for plugins that recover or prove accounts. */
+export const credentials = service<Credentials>('iam.credentials', { from: '@plinth/iam' })
 
 /** Number of rows of a user in one table, and how an erasure changes them. */
 export interface PersonalRowCount {

@@ -88,6 +88,8 @@ export const iamError = errorTable({
     Run: plinth users export <id> --file <file>, plinth users erase <id> --dry-run, or plinth users erase <id> --yes.`,
   PLINTH_IAM_ADMIN_OPTIONS: `The option --username is missing.
     Run: plinth admin create --username <name> [--email <address>] [--password-stdin].`,
+  PLINTH_IAM_RECOVER_OPTIONS: `{{reason}}.
+    Run: plinth admin recover --username <name> [--password-stdin]. To create another administrator, run plinth admin create.`,
 })
 
 export const permissionCodes = {
@@ -177,6 +179,13 @@ export const audited: Readonly<Record<string, AuditTexts>> = {
       password: text('Set password', '设置密码'),
       'confirm-email': text('Confirm e-mail address', '验证邮箱'),
       'bind-external': text('Connect external account', '绑定外部账户'),
+      recover: text('Recover the account', '恢复账户'),
+      'start-recovery': text('Send a link for a new password', '发送重设密码链接'),
+      invite: text('Invite', '邀请'),
+      'accept-invitation': text('Accept the invitation', '接受邀请'),
+      'request-email': text('Request another e-mail address', '申请更换邮箱'),
+      'replace-email': text('Replace the e-mail address', '更换邮箱'),
+      'undo-email': text('Undo the change of the e-mail address', '撤销更换邮箱'),
       export: text('Export all data', '导出全部数据'),
       erase: text('Erase', '抹除'),
     },

@@ -16,6 +16,7 @@ import { PermissionCatalogue } from './access/permission-catalogue.ts'
 import { RoleGrants, UserChangeGuard } from './access/role-grants.ts'
 import { Roles } from './access/roles.ts'
 import { AccountService } from './accounts/account-service.ts'
+import { CredentialService } from './accounts/credentials.ts'
 import { Users } from './accounts/users.ts'
 import { ApiTokens } from './api-tokens/api-tokens.ts'
 import { AuditTrail } from './audit/audit.ts'
@@ -67,6 +68,7 @@ export interface Parts extends IamServices {
   readonly limiter: LoginGuard | undefined
   readonly login: Login
   readonly accounts: AccountService
+  readonly credentials: CredentialService
   readonly identity: IdentityService
   readonly personal: PersonalRecordService
 }
@@ -95,6 +97,7 @@ export const resolvers: Resolvers<Parts, IamServices> = {
   limiter: asFunction(({ rateLimiter, config }) => rateLimiter && loginLimiter(rateLimiter, config)),
   login: asClass(Login),
   accounts: asClass(AccountService),
+  credentials: asClass(CredentialService),
   identity: asClass(IdentityService),
   personal: asClass(PersonalRecordService),
 }

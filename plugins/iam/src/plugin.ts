@@ -22,7 +22,7 @@ import { announceEndingTokens, mailEndingTokens } from './api-tokens/end-notice.
 import { auditRoutes, reasonWrapper } from './audit/audit-routes.ts'
 import { commands } from './commands.ts'
 import { keys } from './config.ts'
-import { accounts, identity, loginGuard, passwords, personalRecords, renameGuard } from './contract.ts'
+import { accounts, credentials, identity, loginGuard, passwords, personalRecords, renameGuard } from './contract.ts'
 import { audited, businessError, messages, permissions } from './declarations.ts'
 import { entities } from './entities.ts'
 import { iamLabels } from './label-sources.ts'
@@ -69,7 +69,7 @@ export default definePlugin({
     identityResolvers: optional(identityResolvers),
     site: optional(site),
   },
-  provides: [identity, accounts, passwords, personalRecords],
+  provides: [identity, accounts, credentials, passwords, personalRecords],
   extensionPoints: [loginGuard, renameGuard, proofMethod],
   contributes: [
     auditTexts.of(audited),
@@ -145,6 +145,7 @@ export default definePlugin({
 
     provide(identity, parts.identity)
     provide(accounts, parts.accounts)
+    provide(credentials, parts.credentials)
     provide(passwords, parts.passwords)
     provide(personalRecords, parts.personal)
     contribute(proofMethod, 'password', passwordMethod(db))

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { assertMembers, isProof, waitForProcessEnd } from '@plinth/dev/testing'
+import { assertMembers, isProof, manualClock, waitForProcessEnd } from '@plinth/dev/testing'
 import { createDatabase, onDatabase } from '@plinth/dev/testing/database'
 import { http } from '@plinth/http'
 import iamPlugin, { identity, requirePrincipal } from '@plinth/iam'
@@ -276,8 +276,21 @@ export default defineProduct({ name: 'commands', plugins: [database, http, iam],
   t.match(await plinth(create, 'secret1\n'), { code: 1 }, 'the name is taken')
   t.match(await plinth(['permissions']), { code: 0, stdout: /^iam:audit:view +iam +View the audit/m })
 
-  const iam = await startIam(t, db)
+  // The commands use the time of the host.
+  const iam = await startIam(t, db, { clock: manualClock(Date.now()) })
   const token = await iam.login('root', 'secret1')
   const [audit] = (await iam.call('GET', '/api/v1/admin/iam/audits?actor=cli', { token })).data.items
   t.match(audit, { actor: 'cli', action: 'user.create', summary: { username: 'root' } })
+
+  const recover = ['admin', 'recover', '--username', 'ROOT', '--password-stdin', '--json']
+  t.match(await plinth(recover, '12345\n'), { code: 1 }, 'the policy holds here too')
+  t.match(await plinth(recover.with(3, 'nobody'), 'secret2\n'), { code: 1, stdout: /PLINTH_IAM_RECOVER_OPTIONS/ })
+  const recovered = await plinth(recover, 'secret2\n')
+  t.match(recovered, { code: 0, stdout: /"endedSessions": ?1/ })
+  t.notMatch(JSON.stringify(recovered), /secret2/)
+  await iam.clock.advance(1000)
+  t.equal((await iam.call('GET', '/api/v1/iam/users/me', { token })).code, '401')
+  const next = await iam.login('root', 'secret2')
+  const [entry] = (await iam.call('GET', '/api/v1/admin/iam/audits?actor=cli', { token: next })).data.items
+  t.match(entry, { actor: 'cli', action: 'user.recover', summary: { username: 'root', endedSessions: 1 } })
 })

@@ -3,6 +3,7 @@ import asyncTask from '@plinth/async-task'
 import consolePages from '@plinth/console'
 import consoleAdmin from '@plinth/console/admin'
 import iam from '@plinth/iam'
+import accountRecovery from '@plinth/iam/recovery'
 import verificationCodes from '@plinth/iam/verification'
 import idempotency from '@plinth/idempotency'
 import install from '@plinth/install'
@@ -17,6 +18,7 @@ import template from '@plinth/template'
 /** Accounts, permissions, limits, configuration, the installer and the back office. Requires `platform`. */
 export const operations: readonly Plugin[] = [
   iam,
+  accountRecovery,
   verificationCodes,
   rateLimit,
   ...rateLimitStores,

@@ -185,6 +185,7 @@ class PageLook {
 
   #actions(actions: readonly PageAction[] = [], item: Schema | undefined): void {
     for (const action of actions) {
+      if (this.#isLeftOut(action)) continue
       this.#action(action, item)
       if (action.undo === undefined) continue
       const inverse = actions.find(({ operation }) => operation === action.undo)
@@ -263,6 +264,7 @@ class PageLook {
   }
 
   #form(form: PageForm, item: Schema | undefined): void {
+    if (this.#isLeftOut(form)) return
     const { operation: id, fields, params = {}, body = {}, version, options = {} } = form
     const operation = this.#operation(id)
     if (operation === undefined) return
@@ -303,6 +305,11 @@ class PageLook {
     this.#exist(operation, [samples.into])
     if (memberAt(operation.data, samples.of)?.['type'] !== 'array')
       this.faults.push(`"${samples.of}" is not a list in the result of ${id}`)
+  }
+
+  /** Returns true for a write whose plugin may be missing, and is. */
+  #isLeftOut({ optional = false, operation }: PageAction | PageForm): boolean {
+    return optional && !this.#operations.has(operation)
   }
 
   #operation(id: string): Operation | undefined {

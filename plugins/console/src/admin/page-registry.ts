@@ -35,6 +35,9 @@ interface PageEntry {
 /** A page that a plugin declares, or a custom page of the console. */
 type AnyPage = PageDeclaration | BuiltInPage
 
+/** A page that `pageView` describes. */
+type ViewedPage = Parameters<typeof pageView>[0]
+
 /** A navigation group with the pages that the user may see. */
 interface PageGroupView {
   readonly id: string
@@ -107,7 +110,7 @@ export class PageRegistry {
     assertMayAccess(principal, source.access)
     const reader = this.#readerOf(principal, locale, operations)
     if (declared.kind === 'frame') return frameView(declared, operations, reader)
-    const view = pageView(this.#withoutAbsent(declared), operations, reader)
+    const view = pageView(this.#withoutAbsent(declared, operations), operations, reader)
     return {
       ...view,
       charts: await this.charts(principal, locale, id),
@@ -286,13 +289,20 @@ export class PageRegistry {
     ]
   }
 
-  /** Removes the optional related lists whose plugin is not loaded. */
-  #withoutAbsent<Page extends AnyPage>(page: Page): Page {
-    if (page.kind !== 'detail' || page.related === undefined) return page
-    return {
-      ...page,
-      related: page.related.filter(({ page: id, optional }) => !optional || this.#pageOf(id) !== undefined),
+  /** Removes the optional related lists, actions and forms whose plugin is not loaded. */
+  #withoutAbsent(page: ViewedPage, operations: ReadonlyMap<string, Operation>): ViewedPage {
+    const isLoaded = ({ optional, operation }: { readonly optional?: boolean; readonly operation: string }) =>
+      !optional || operations.has(operation)
+    if (page.kind === 'list') {
+      const { actions = [], forms = [], create, ...rest } = page
+      const own = create === undefined || !isLoaded(create) ? {} : { create }
+      return { ...rest, ...own, actions: actions.filter(isLoaded), forms: forms.filter(isLoaded) }
     }
+    if (page.kind !== 'detail') return page
+    const { actions = [], related = [], form, ...rest } = page
+    const own = form === undefined || !isLoaded(form) ? {} : { form }
+    const lists = related.filter(({ page: id, optional }) => !optional || this.#pageOf(id) !== undefined)
+    return { ...rest, ...own, actions: actions.filter(isLoaded), related: lists }
   }
 
   #readerOf(principal: Principal, locale: string, operations: ReadonlyMap<string, Operation>): PageViewer {

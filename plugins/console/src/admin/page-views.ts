@@ -83,7 +83,7 @@ function writeView(
 }
 
 function actionView(
-  { ask, options, choices, ...action }: Translated<PageAction>,
+  { ask, options, choices, optional: _, ...action }: Translated<PageAction>,
   operations: Operations,
   reader: PageViewer,
   known: Labels,
@@ -97,7 +97,7 @@ function actionView(
 }
 
 function formView(
-  { fields, showWhen = {}, defaults = {}, options, choices, livePreview, ...form }: Form,
+  { fields, showWhen = {}, defaults = {}, options, choices, livePreview, optional: _, ...form }: Form,
   operations: Operations,
   reader: PageViewer,
   known: Labels,

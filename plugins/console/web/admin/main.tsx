@@ -1,5 +1,6 @@
 import './styles.css'
 import { setNonce } from 'get-nonce'
+import { lazy, Suspense } from 'react'
 import { createRoot } from 'react-dom/client'
 import { App, styleNonce } from '../app/app.tsx'
 import { Boundary } from '../app/boundary.tsx'
@@ -9,7 +10,7 @@ import { ApiProvider } from './api/context.tsx'
 import { Proofs } from './api/proofs.ts'
 import { startDrafts } from './shell/drafts.ts'
 import { createStoredColourScheme, createStoredLanguageChoice } from './shell/kept-context.ts'
-import { SessionState } from './shell/session/session-state.ts'
+import { recoveryAddress, recoveryWay, SessionState } from './shell/session/session-state.ts'
 import { Shell } from './shell/shell.tsx'
 import { base } from './shell/site-context.ts'
 import en from './text/en.json' with { type: 'json' }
@@ -26,11 +27,20 @@ const connection = new Connection()
 const proofs = new Proofs(new BroadcastChannel('plinth.proof'))
 const api = new Api(languages.current, () => session.end(), connection, proofs)
 
+const RecoveryPage = lazy(() => import('./recovery/recovery-page.tsx'))
+const isRecovery = location.pathname === recoveryAddress
+
 createRoot(document.getElementById('page') as HTMLElement).render(
   <App languages={languages} colours={createStoredColourScheme(base)}>
     <ApiProvider api={api}>
       <Boundary>
-        <Shell session={session} connection={connection} />
+        {isRecovery && recoveryWay !== undefined ? (
+          <Suspense fallback={null}>
+            <RecoveryPage way={recoveryWay} />
+          </Suspense>
+        ) : (
+          <Shell session={session} connection={connection} />
+        )}
       </Boundary>
     </ApiProvider>
   </App>,

@@ -2,6 +2,7 @@ import type composeTexts from '../admin/own/compose/text/en.json'
 import type configCentreTexts from '../admin/own/config-centre/text/en.json'
 import type pluginTexts from '../admin/own/product-plugins/text/en.json'
 import type roleTexts from '../admin/own/role-matrix/text/en.json'
+import type recoveryTexts from '../admin/recovery/text/en.json'
 import type adminTexts from '../admin/text/en.json'
 import type walletTexts from '../admin/wallet/text/en.json'
 import en from './en.json' with { type: 'json' }
@@ -25,6 +26,7 @@ export type TextKey =
   | KeyOf<typeof configCentreTexts>
   | KeyOf<typeof pluginTexts>
   | KeyOf<typeof roleTexts>
+  | KeyOf<typeof recoveryTexts>
   | KeyOf<typeof walletTexts>
 type TextParams = Readonly<Record<string, string | number | undefined>>
 

@@ -326,7 +326,7 @@ export async function removeAccount(
   await events?.publish(userDeleted, { userId: id }, { key: `user:${id}` })
 }
 
-const isOperatorOf = ({ isSuperAdmin, permissions }: Grants) => isSuperAdmin || permissions.size > 0
+export const isOperatorOf = ({ isSuperAdmin, permissions }: Grants) => isSuperAdmin || permissions.size > 0
 
 const taken = (field: 'username' | 'email' | 'mobile', cause?: unknown) =>
   businessError(`${field}-taken`, { data: { field }, cause })

@@ -61,6 +61,7 @@ export const apiTokenRoutes = [
     description:
       'You can only choose permissions and a data scope that you have. Without permissions, the token can only read your account. The name says where the token is used.',
     access: 'user',
+    fresh: '5m',
     annotations: [idempotent],
     request: {
       body: Type.Object({

@@ -1,6 +1,7 @@
 import { useApi } from '../../api/context.tsx'
 import { type Account, type Callable, ownAccount } from '../../api/operations.ts'
 import { forgetDrafts } from '../drafts.ts'
+import { base } from '../site-context.ts'
 
 /** Sign-in method: a wallet in the browser signs a message of the server. */
 export interface WalletWay {
@@ -10,10 +11,29 @@ export interface WalletWay {
   readonly login: Callable
 }
 
-/** Additional sign-in methods that the server has written into the page. Unknown kinds are omitted. */
-export const signInWays: readonly WalletWay[] = JSON.parse(
+/** Recovery of a password by e-mail. See `RecoverySignIn` of `@plinth/admin`. */
+export interface RecoveryWay {
+  readonly id: string
+  readonly kind: 'recovery'
+  readonly status: Callable
+  readonly request: Callable
+  readonly complete: Callable
+  readonly email: Callable
+}
+
+/** What the server has written into the page. Unknown kinds are ignored. */
+const ways: readonly (WalletWay | RecoveryWay)[] = JSON.parse(
   document.querySelector<HTMLMetaElement>('meta[name="sign-in-ways"]')?.content || '[]',
-).filter(({ kind }: { readonly kind: string }) => kind === 'wallet')
+)
+
+/** Additional sign-in methods. */
+export const signInWays = ways.filter((way) => way.kind === 'wallet')
+
+/** Absent if no plugin of the product recovers accounts. */
+export const recoveryWay = ways.find((way) => way.kind === 'recovery')
+
+/** Address of the page that recovers accounts. Links in mails open it too. */
+export const recoveryAddress = `${base}/recovery`
 
 /**
  * Opens a session with a proof of identity and returns the account. The browser stores a cookie that scripts cannot

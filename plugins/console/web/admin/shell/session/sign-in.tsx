@@ -1,14 +1,23 @@
-import { Button, PasswordInput, TextInput } from '@mantine/core'
+import { Anchor, Button, PasswordInput, TextInput } from '@mantine/core'
 import { IconWallet } from '@tabler/icons-react'
-import { type FormEvent, useState } from 'react'
+import { useQuery } from '@tanstack/react-query'
+import { type FormEvent, type ReactNode, useState } from 'react'
 import { siteName, useLanguage } from '../../../app/app.tsx'
 import { Brand, Switches } from '../../../app/frame.tsx'
 import { Notice } from '../../../app/notice.tsx'
 import { CallFailure } from '../../api/call.ts'
+import { useApi } from '../../api/context.tsx'
 import { type Account, login } from '../../api/operations.ts'
 import { useWrite } from '../../api/use-write.ts'
 import type { WalletSignInProps } from '../../wallet/wallet-sign-in.tsx'
-import { signInWays, useSignIn, type WalletWay } from './session-state.ts'
+import {
+  type RecoveryWay,
+  recoveryAddress,
+  recoveryWay,
+  signInWays,
+  useSignIn,
+  type WalletWay,
+} from './session-state.ts'
 import classes from './sign-in.module.css'
 
 interface SignInFormProps {
@@ -129,7 +138,33 @@ export function WalletButton<Result>(props: WalletSignInProps<Result>) {
 /** The page for users who are not signed in. */
 export function SignInPage({ onSignedIn }: Pick<SignInFormProps, 'onSignedIn'>) {
   const { translate } = useLanguage()
-  document.title = `${translate('admin.sign-in.title')} · ${siteName}`
+  return (
+    <SignInCard title={translate('admin.sign-in.title')}>
+      <SignInForm onSignedIn={onSignedIn} />
+      {recoveryWay !== undefined && <RecoveryLink way={recoveryWay} />}
+    </SignInCard>
+  )
+}
+
+/** Link for users who forgot their password. It is hidden while the product cannot send mails. */
+function RecoveryLink({ way }: { readonly way: RecoveryWay }) {
+  const { translate } = useLanguage()
+  const api = useApi()
+  const { data } = useQuery({
+    queryKey: ['recovery-status'],
+    queryFn: ({ signal }) => api.call<{ readonly available: boolean }>(way.status, { signal }),
+  })
+  if (data?.available !== true) return null
+  return (
+    <Anchor className={classes.forgot} href={recoveryAddress}>
+      {translate('admin.sign-in.forgot')}
+    </Anchor>
+  )
+}
+
+/** Layout of the pages for users who are not signed in. */
+export function SignInCard({ title, children }: { readonly title: string; readonly children: ReactNode }) {
+  document.title = `${title} · ${siteName}`
   return (
     <div className={classes.page}>
       <header className={classes.head}>
@@ -137,8 +172,8 @@ export function SignInPage({ onSignedIn }: Pick<SignInFormProps, 'onSignedIn'>) 
         <Switches />
       </header>
       <main className={classes.card}>
-        <h1 className={classes.title}>{translate('admin.sign-in.title')}</h1>
-        <SignInForm onSignedIn={onSignedIn} />
+        <h1 className={classes.title}>{title}</h1>
+        {children}
       </main>
     </div>
   )

@@ -1,0 +1,107 @@
+import { createHash } from 'node:crypto'
+import type { SqlEntityManager } from '@mikro-orm/sql'
+import { userInScope } from '../access/data-scope.ts'
+import { revokeApiTokensOf } from '../api-tokens/api-tokens.ts'
+import type { Actor, CredentialHolder, Credentials, LockedCredentials, LoginAttempt } from '../contract.ts'
+import { businessError } from '../declarations.ts'
+import { User } from '../entities.ts'
+import type { Login } from '../sessions/login.ts'
+import { loginLookupOf, normalizeOptionalEmail } from './account-names.ts'
+import { incrementRowVersion, isOperatorOf, type UserDependencies } from './users.ts'
+
+interface CredentialDependencies extends UserDependencies {
+  readonly login: Login
+}
+
+/** Implements the service `credentials`, by which other plugins recover accounts. */
+export class CredentialService implements Credentials {
+  readonly #parts: CredentialDependencies
+
+  constructor(parts: CredentialDependencies) {
+    this.#parts = parts
+  }
+
+  async findByIdentifier(identifier: string): Promise<CredentialHolder | undefined> {
+    const key = loginLookupOf(identifier)
+    return key === undefined ? undefined : holderOf(await this.#parts.db.fork().findOne(User, key))
+  }
+
+  async find(userId: number): Promise<CredentialHolder | undefined> {
+    return holderOf(await this.#parts.db.fork().findOne(User, userId))
+  }
+
+  async hashPassword(userId: number, password: string): Promise<string> {
+    const { db, grants, passwords, hasher } = this.#parts
+    const user = await db.fork().findOne(User, userId)
+    if (user === null) throw businessError('user-unknown')
+    const isOperator = isOperatorOf(await grants.ofUser(db.fork(), userId))
+    passwords.assertAllowed(password, { username: user.username, isOperator })
+    return hasher.hash(password)
+  }
+
+  async confirmPassword(userId: number, password: string, attempt: LoginAttempt): Promise<void> {
+    await this.#parts.login.confirmPassword(userId, password, attempt)
+  }
+
+  change<T>(userId: number, actor: Actor, work: (account: LockedCredentials) => Promise<T>): Promise<T> {
+    const { db, authority, rules } = this.#parts
+    return db.transactional(async (em) => {
+      await authority.lock()
+      const user = await userInScope(em, userId, actor)
+      await rules.assertMayActOn(em, userId, actor)
+      const before = stateOf(user)
+      const result = await work(this.#locked(em, user, actor))
+      if (stateOf(user) !== before) incrementRowVersion(user, this.#parts.clock)
+      await em.flush()
+      return result
+    })
+  }
+
+  #locked(em: SqlEntityManager, user: User, actor: Actor): LockedCredentials {
+    const { db, clock, authority, rules, sessions, audit } = this.#parts
+    const { id, username } = user
+    return {
+      holder: knownHolder(user),
+      setPassword(passwordHash) {
+        user.passwordHash = passwordHash
+      },
+      async setConfirmedEmail(text) {
+        const { email, emailKey } = normalizeOptionalEmail(text)
+        if (emailKey !== null && (await em.count(User, { emailKey, id: { $ne: id } })) > 0)
+          throw businessError('email-taken', { data: { field: 'email' } })
+        Object.assign(user, { email, emailKey })
+      },
+      async endCredentials() {
+        const ended = await sessions.endAll(id)
+        await revokeApiTokensOf({ db, clock }, id)
+        await authority.changeOf(id)
+        return ended
+      },
+      async assertMayBeChangedBy(other) {
+        await userInScope(em, id, other)
+        await rules.assertMayActOn(em, id, other)
+      },
+      record: (action, summary = {}) => audit.record(actor, action, id, { username, ...summary }),
+    }
+  }
+}
+
+const knownHolder = (user: User): CredentialHolder => ({
+  id: user.id,
+  username: user.username,
+  email: user.email ?? null,
+  mobile: user.mobile ?? null,
+  enabled: user.enabled,
+  orgId: user.orgId ?? null,
+  confirmedEmail: user.emailKey == null ? null : (user.email ?? null),
+  hasPassword: user.passwordHash != null,
+  state: stateOf(user),
+})
+
+const holderOf = (user: User | null) => (user === null ? undefined : knownHolder(user))
+
+/** The stored hash of the password contains a random salt, so the digest reveals nothing about the password. */
+const stateOf = ({ passwordHash = null, email = null, emailKey = null, enabled }: User): string =>
+  createHash('sha256')
+    .update(JSON.stringify([passwordHash, email, emailKey, enabled]))
+    .digest('hex')
