@@ -29,6 +29,8 @@ t.test(
     await page.evaluate(`document.dispatchEvent(new Event('visibilitychange', { bubbles: true }))`)
     await reloaded
     await page.getByText('You are signed in as eve').waitFor()
-    t.equal(await page.getByRole('navigation').getByRole('link', { name: 'Access' }).count(), 0)
+    await page.getByRole('navigation').getByRole('link', { name: 'Access' }).click()
+    await page.getByRole('heading', { name: 'My API tokens' }).waitFor()
+    t.equal(await page.getByRole('link', { name: 'Users', exact: true }).count(), 0)
   },
 )

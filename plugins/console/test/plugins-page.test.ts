@@ -41,7 +41,7 @@ t.test('the page lists the plugins with their requirements, contributions and de
   const iam = named('iam')
   assertMembers(t, iam, {
     state: 'ready',
-    provides: ['iam.identity', 'iam.accounts', 'iam.passwords', 'iam.personal-records'],
+    provides: ['iam.identity', 'iam.accounts', 'iam.credentials', 'iam.passwords', 'iam.personal-records'],
   })
   t.match(
     iam.requires.find(({ id }: { id: string }) => id === 'http'),

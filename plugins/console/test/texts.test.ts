@@ -81,8 +81,9 @@ t.test('the sources of the pages pass a type check for browsers', { timeout: 600
 
 t.test('I-200 no source of the wizard stores data or puts data into an address', async (t) => {
   const files = await readdir(join(home, 'web'), { recursive: true })
-  // Only these files may use the storage or the history of the browser.
+  // Only these files may use the storage, the history or the address of the browser.
   const keep = [
+    'admin/pages/row-actions.tsx',
     'admin/recovery/mail-link.ts',
     'admin/shell/drafts.ts',
     'admin/shell/kept-context.ts',

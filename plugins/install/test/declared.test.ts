@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createDatabase } from '@plinth/dev/testing/database'
-import eventsPlugin, { events } from '@plinth/events'
+import eventsPlugin, { type Events, events } from '@plinth/events'
 import { definePlugin, type KeyDeclarations } from '@plinth/kernel'
 import t from 'tap'
 import installPlugin, { entryReasons, InstallCompletedEvent, InstallExecutionFailedEvent } from '../src/index.ts'
@@ -108,6 +108,7 @@ t.test('I-208 notifications that cannot be sent do not make the installation fai
             ref,
             ref.id === events.id
               ? Object.assign(Object.create(service as object), {
+                  on: (service as Events).on.bind(service),
                   declarePublished: () => {},
                   publish: async () => {
                     throw new Error('the outbox is full')
