@@ -43,6 +43,7 @@ const expected = [
   'POST /api/v1/admin/web3/unmatched-payments/:id/credit',
   'POST /api/v1/admin/web3/unmatched-payments/:id/repayment',
   'POST /api/v1/iam/users/me/api-tokens',
+  'POST /api/v1/iam/users/me/email/confirm',
   'PUT /api/v1/admin/iam/roles/:id',
   'PUT /api/v1/admin/iam/users/:id',
   'PUT /api/v1/admin/iam/users/:id/password',

@@ -103,7 +103,7 @@ const adminCreate: Command = {
 
 const adminRecover: Command = {
   name: 'admin recover',
-  summary: 'set a new password for a user who can no longer sign in, and end the sessions of the user',
+  summary: 'set a new password for a user who can no longer sign in, and end the sessions and API tokens of the user',
   setsUp: 'needed',
   options: [
     { flags: '--username <name>', description: 'user name' },

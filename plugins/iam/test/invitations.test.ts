@@ -1,8 +1,9 @@
 /** Tests invitations, links that operators send, and changes of the e-mail address. */
 import { assertMembers } from '@plinth/dev/testing'
 import { onDatabase, onEachDatabase, onSqlite } from '@plinth/dev/testing/database'
+import { identity } from '@plinth/iam'
 import t from 'tap'
-import { adminPassword, system } from './fixtures/product.ts'
+import { adminPassword, origin, system } from './fixtures/product.ts'
 import { type Recovering, startRecovery } from './fixtures/recovery.ts'
 
 const chosen = 'another horse battery staple'
@@ -233,6 +234,46 @@ onSqlite(t, 'an attacker with a session and the password cannot take the link of
   const mine = await shop.tokenFor(address)
   t.equal((await shop.complete(mine, chosen)).code, '200')
   t.ok(await shop.login(address, chosen))
+})
+
+onDatabase(t, 'no link undoes an address that an administrator has set', async (t, db) => {
+  const shop = await startRecovery(t, db)
+  await shop.administrator()
+  const { username, id, address } = await shop.createUser()
+  const addressOf = async () => (await shop.rows(`select email from iam_user where id = ${id}`))[0]?.['email']
+  const replace = async (token: string, email: string) => {
+    await shop.post(emailChange, { email, currentPassword: adminPassword }, { token })
+    await shop.settled()
+    t.equal((await shop.useEmail(linkTo(shop, email, 'email-change'))).code, '200')
+    await shop.settled()
+  }
+  // The owner misses the hour of the first link. With a second change, the attacker gets a link too.
+  const stolen = await shop.login(username, adminPassword)
+  await replace(stolen, 'evil1@example.com')
+  shop.clock.shiftWallClock(hourMs)
+  await replace(stolen, 'evil2@example.com')
+  const evil = linkTo(shop, 'evil1@example.com', 'email-undo')
+  t.not(evil, '')
+  const root = await shop.login('admin', adminPassword)
+  t.equal((await shop.call('PUT', `${users}/${id}`, { token: root, body: { email: address } })).code, '200')
+  t.same(failed(await shop.useEmail(evil)), invalid)
+  t.equal(await addressOf(), address)
+  await replace(await shop.login(username, adminPassword), 'new@example.com')
+  t.same(failed(await shop.useEmail(evil)), invalid)
+  t.equal((await shop.useEmail(linkTo(shop, address, 'email-undo'))).code, '200', 'the owner has a link')
+  t.equal(await addressOf(), address)
+})
+
+onSqlite(t, 'a user without a password needs a fresh proof to change the e-mail address', async (t, db) => {
+  const shop = await startRecovery(t, db, { config: { 'platform.iam.fresh-proof.enabled': true } })
+  const { id, username } = await shop.createUser({ password: undefined })
+  const request = async (isProof: boolean) => {
+    const attempt = { ...origin, method: 'wallet', identifier: username, isProof, setHeader() {} }
+    const { accessToken: token } = await shop.running.service(identity).openSession(id, attempt)
+    return failed(await shop.post(emailChange, { email: 'new@example.com' }, { token }))
+  }
+  t.same(await request(false), ['401', 'iam.proof-required'])
+  t.same(await request(true), ['200', undefined])
 })
 
 onSqlite(t, 'the link of the owner is valid although its mail arrives after a second change', async (t, db) => {

@@ -19,7 +19,7 @@ export const RecoveryTokenRow = defineEntity({
     userId: column.id(),
     /** Address to which the link was sent. */
     address: column.text(254),
-    /** `CredentialHolder.state` when the link was requested. */
+    /** `CredentialHolder.state` when the link was created. For `email-undo`, `addressState` of the new address. */
     state: column.text(64),
     /** Operator whose permissions the invitation needs when it is accepted. Null for other purposes. */
     inviterId: column.id().nullable(),

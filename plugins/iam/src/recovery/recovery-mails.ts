@@ -50,6 +50,8 @@ interface Draft {
   readonly to: string
   /** Absent for a mail without a link. */
   readonly purpose?: RecoveryPurpose
+  /** State to which the link is bound. Default: the state of the account. */
+  readonly state?: string
 }
 
 /**
@@ -88,7 +90,9 @@ export class RecoveryMails {
       if (address === undefined) return undefined
       const open = settings.isAvailable ? await tokens.findOpen(holder.id, kind) : undefined
       // Only the first of several changes can be undone, so that an attacker cannot replace the link of the owner.
-      return open?.address === address ? { kind, to: address, purpose: kind } : { kind: 'email-replaced', to: address }
+      return open?.address === address
+        ? { kind, to: address, purpose: kind, state: open.state }
+        : { kind: 'email-replaced', to: address }
     }
     if (confirmedEmail === null) return undefined
     if (kind === 'password-changed') return { kind, to: confirmedEmail }
@@ -97,12 +101,13 @@ export class RecoveryMails {
   }
 
   async #send(
-    { kind, to, purpose }: Draft,
+    { kind, to, purpose, state: boundState }: Draft,
     { locale, inviterId }: MailRequest,
-    { id: userId, username, state }: CredentialHolder,
+    { id: userId, username, state: accountState }: CredentialHolder,
     { key, signal }: { readonly key: string; readonly signal: AbortSignal },
   ): Promise<void> {
     const { tokens, settings, mail, site, i18n, log } = this.#parts
+    const state = boundState ?? accountState
     const lifetimeMs = purpose === undefined ? 0 : settings.lifetimeOf(purpose)
     const link =
       purpose === undefined

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { Database } from '@plinth/database'
 import type { Events } from '@plinth/events'
 import { isBusinessError } from '@plinth/kernel'
@@ -137,9 +138,9 @@ export class RecoveryService {
    * Requests another e-mail address for the caller. The address changes when the link at the new address is used, so a
    * typing error has no effect. Does not reveal whether another account uses the address.
    *
-   * @param attempt checks the current password; users without a password need none
+   * @param attempt checks the current password; users without a password need a fresh proof instead
    * @throws BusinessError "400" `iam.email-invalid`, `iam.password-required`, `iam.password-wrong`,
-   *   `recovery.email-unchanged`; "429" `rate-limit.exceeded`; "503" `recovery.unavailable`
+   *   `recovery.email-unchanged`; "401" `iam.proof-required`; "429" `rate-limit.exceeded`; "503" `recovery.unavailable`
    */
   async requestEmail(
     principal: Principal,
@@ -157,7 +158,7 @@ export class RecoveryService {
       if (currentPassword === undefined)
         throw iamBusinessError('password-required', { data: { field: 'currentPassword' } })
       await credentials.confirmPassword(userId, currentPassword, attempt)
-    }
+    } else await principal.assertFresh('5m')
     await limits.takeOwnMail(userId)
     await credentials.change(userId, actor, async (account) => {
       const { confirmedEmail, state } = account.holder
@@ -181,7 +182,8 @@ export class RecoveryService {
     const row = await this.#open(token, ['email-change', 'email-undo'], origin)
     if (row.purpose === 'email-undo') {
       await this.#change(row, origin, async (account) => {
-        if (!account.holder.enabled) throw businessError('token-invalid')
+        const { enabled, confirmedEmail } = account.holder
+        if (!enabled || row.state !== addressState(confirmedEmail)) throw businessError('token-invalid')
         await account.setConfirmedEmail(row.address)
         await account.record('user.undo-email', { endedSessions: await account.endCredentials() })
       })
@@ -191,19 +193,28 @@ export class RecoveryService {
       assertCurrent(row, account.holder)
       await account.setConfirmedEmail(row.address)
       await account.record('user.replace-email')
-      await this.#offerUndo(account.holder, origin)
+      await this.#offerUndo(account.holder, row.address, origin)
     })
     return 'email-change'
   }
 
-  /** Notifies the previous address. The row of its token is created now, so that no later change can take its place. */
-  async #offerUndo({ id: userId, confirmedEmail, state }: CredentialHolder, { locale }: RecoveryOrigin): Promise<void> {
+  /**
+   * Notifies the previous address. The row of its token is created now, so that no later change can take its place. The
+   * link is valid while the account has the address that replaced it, so it cannot undo the repair of an administrator.
+   */
+  async #offerUndo(
+    { id: userId, confirmedEmail }: CredentialHolder,
+    replacement: string,
+    { locale }: RecoveryOrigin,
+  ): Promise<void> {
     const { tokens, settings, events } = this.#parts
     const purpose = 'email-undo'
     if (confirmedEmail === null) return
-    if ((await tokens.findOpen(userId, purpose)) === undefined) {
+    const state = addressState(replacement)
+    const open = await tokens.findOpen(userId, purpose)
+    if (open?.state === addressState(confirmedEmail)) await tokens.rebind(open, state)
+    else
       await tokens.issue({ purpose, userId, address: confirmedEmail, state, lifetimeMs: settings.lifetimeOf(purpose) })
-    }
     await events.publish(recoveryMailRequested, { kind: purpose, userId, locale, address: confirmedEmail })
   }
 
@@ -258,6 +269,9 @@ export class RecoveryService {
     }
   }
 }
+
+/** Returns the state to which a link of the purpose `email-undo` is bound: a digest of the confirmed address. */
+const addressState = (address: string | null): string => hash('sha256', normalizeOptionalEmail(address).emailKey ?? '')
 
 /** @throws BusinessError "400" `recovery.token-invalid` if password, address or status changed since the link was sent */
 function assertCurrent(row: RecoveryTokenRow, holder: CredentialHolder | undefined): void {

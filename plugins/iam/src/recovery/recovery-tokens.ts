@@ -49,6 +49,11 @@ export class RecoveryTokens {
     return this.#open({ userId, purpose })
   }
 
+  /** Binds a token to another state of its account. */
+  async rebind({ id }: Pick<RecoveryTokenRow, 'id'>, state: string): Promise<void> {
+    await this.#db.execute('update iam_recovery_token set state = ? where id = ?', [state, id])
+  }
+
   /** Uses a token up. Among concurrent callers, only one gets true. Call it in the transaction of the effect. */
   async claim({ tokenHash }: Pick<RecoveryTokenRow, 'tokenHash'>): Promise<boolean> {
     const now = new Date(this.#db.clock.now())
