@@ -137,9 +137,9 @@ export class RecoveryService {
    * Requests another e-mail address for the caller. The address changes when the link at the new address is used, so a
    * typing error has no effect. Does not reveal whether another account uses the address.
    *
-   * @param attempt checks the current password; users without a password need none
+   * @param attempt checks the current password; users without a password need a fresh proof instead
    * @throws BusinessError "400" `iam.email-invalid`, `iam.password-required`, `iam.password-wrong`,
-   *   `recovery.email-unchanged`; "429" `rate-limit.exceeded`; "503" `recovery.unavailable`
+   *   `recovery.email-unchanged`; "401" `iam.proof-required`; "429" `rate-limit.exceeded`; "503" `recovery.unavailable`
    */
   async requestEmail(
     principal: Principal,
@@ -157,7 +157,7 @@ export class RecoveryService {
       if (currentPassword === undefined)
         throw iamBusinessError('password-required', { data: { field: 'currentPassword' } })
       await credentials.confirmPassword(userId, currentPassword, attempt)
-    }
+    } else await principal.assertFresh('5m')
     await limits.takeOwnMail(userId)
     await credentials.change(userId, actor, async (account) => {
       const { confirmedEmail, state } = account.holder

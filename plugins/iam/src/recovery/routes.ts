@@ -128,6 +128,7 @@ const signedInRoutes = [
       'iam.email-invalid',
       'iam.password-required',
       'iam.password-wrong',
+      'iam.proof-required',
       'iam.user-unknown',
       'recovery.email-unchanged',
       'recovery.unavailable',
