@@ -58,6 +58,7 @@ const sessionOnlyAreas = ['/api/v1/async-tasks', '/api/v1/mall/', '/api/v1/membe
 const sessionOnlyWithPermission = [
   'DELETE /api/v1/admin/iam/sessions/{id}',
   'DELETE /api/v1/admin/iam/users/{id}/sessions',
+  'POST /api/v1/admin/install/state/reset',
   'POST /api/v1/admin/open-platform/apps',
   'POST /api/v1/admin/open-platform/apps/{id}/rotate-secret',
   'POST /api/v1/admin/web3/payment-settlement-review-logs',

@@ -33,9 +33,11 @@ const expected = [
   'POST /api/v1/admin/iam/users/:id/invitation',
   'POST /api/v1/admin/iam/users/:id/recovery',
   'POST /api/v1/admin/install/state/reset',
+  'POST /api/v1/admin/mall/refunds/:refundNo/decision',
   'POST /api/v1/admin/money/payment-orders/:outTradeNo/refund',
   'POST /api/v1/admin/open-platform/apps',
   'POST /api/v1/admin/open-platform/apps/:id/rotate-secret',
+  'POST /api/v1/admin/web3/chains',
   'POST /api/v1/admin/web3/payment-settlement-review-logs/:id/retry',
   'POST /api/v1/admin/web3/payment-settlement-review-logs/:id/settle',
   'POST /api/v1/admin/web3/payment-settlement-review-logs/auto-handle-expired',
@@ -48,6 +50,7 @@ const expected = [
   'PUT /api/v1/admin/iam/users/:id',
   'PUT /api/v1/admin/iam/users/:id/password',
   'PUT /api/v1/admin/open-platform/apps/:id',
+  'PUT /api/v1/admin/web3/chains/:id',
 ]
 
 t.test('each operation that declares a fresh proof rejects an old one before it does anything', async (t) => {

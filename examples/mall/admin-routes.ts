@@ -72,6 +72,7 @@ export const adminRoutes = [
     path: `${root}/refunds/:refundNo/decision`,
     summary: 'Approve or reject a refund',
     access: { permission: permissionCodes.refundDecide, scope: 'caller' },
+    fresh: '5m',
     request: {
       params: Type.Object({ refundNo: line(64, { minLength: 1 }) }),
       body: Type.Object({ approve: Type.Boolean() }),

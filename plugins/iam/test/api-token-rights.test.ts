@@ -305,3 +305,22 @@ t.test('a password that another person sets revokes the tokens, and an own passw
   t.equal(reasonOf(await iam.call('GET', me, { token })), '401 iam.api-token-invalid')
   t.match(await iam.login('admin', adminPassword), /^plinth_/)
 })
+
+onDatabase(
+  t,
+  'a session that has just ended creates no token, also while an instance still accepts it',
+  async (t, db) => {
+    const clock = manualClock()
+    const one = await startIam(t, db, { clock })
+    const two = await startIam(t, db, { clock })
+    const root = await one.administrator()
+    const { user, session } = await createOwner(one, 'mia', { permissions: ['iam:user:view'] })
+    const body = { password: 'secret2' }
+    t.equal((await two.call('GET', me, { token: session })).code, '200')
+    t.equal((await one.call('PUT', `${users}/${user.id}/password`, { token: root, body })).code, '200')
+    t.equal((await two.call('GET', me, { token: session })).code, '200', 'known for half a second more')
+    t.equal(reasonOf(await requestToken(two, session)), '401 iam.token-invalid')
+    const renewed = await one.login('mia', 'secret2')
+    t.same((await one.call('GET', ownTokens, { token: renewed })).data, [], 'no token outlives the change')
+  },
+)

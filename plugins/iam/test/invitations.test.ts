@@ -328,3 +328,14 @@ onSqlite(t, 'the documented change of the account stays as it is', async (t, db)
   const { email, emailVerified } = changed.data
   t.same([changed.code, email, emailVerified], ['200', 'direct@example.com', false])
 })
+
+onSqlite(t, 'a user without a password changes the e-mail address with a fresh proof only', async (t, db) => {
+  const shop = await startRecovery(t, db, { config: { 'platform.iam.fresh-proof.enabled': true } })
+  const account = await shop.accounts.create({ username: 'wallet' }, system)
+  const attempt = { ...system, method: 'wallet', identifier: 'wallet', setHeader: () => {} }
+  const { accessToken: token } = await shop.running.service(identity).openSession(account.id, attempt)
+  const ask = () => shop.post(emailChange, { email: 'new@example.com' }, { token })
+  t.equal((await ask()).code, '200')
+  await shop.clock.advance(300_001)
+  t.same(failed(await ask()), ['401', 'iam.proof-required'])
+})

@@ -697,3 +697,22 @@ t.test('users verify their e-mail address with a code that was sent to it', asyn
   await shared.send('email', 'tom@example.com')
   t.hasStrict(await confirm(shared.outbox.last()), { code: '400' }, 'a code of another scene')
 })
+
+t.test('a stolen session cannot give the account an e-mail address, which recovers it', async (t) => {
+  await shared.reset({ 'platform.iam.fresh-proof.enabled': true })
+  const me = '/api/v1/iam/users/me'
+  const { id } = await shared.accounts.create({ username: 'noa', password: 'secret1' }, system)
+  const token = await shared.login('noa', 'secret1')
+  shared.clock.skip(300_001)
+  const change = (body: object) => shared.call('PUT', me, { token, body })
+  t.hasStrict(await change({ email: 'thief@example.com' }), { code: '401', data: { reason: 'iam.proof-required' } })
+  t.hasStrict(await shared.accounts.find(id), { email: null })
+  t.hasStrict(await change({ mobile: '+8613800138111' }), { code: '200' }, 'other fields need none')
+  const { data } = await shared.call('POST', '/api/v1/auth/proof', {
+    token,
+    body: { method: 'password', password: 'secret1' },
+  })
+  const proven = { token: data.accessToken, body: { email: 'noa@example.com' } }
+  t.hasStrict(await shared.call('PUT', me, proven), { code: '200', data: { email: 'noa@example.com' } })
+  await shared.reset()
+})

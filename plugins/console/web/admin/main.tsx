@@ -24,7 +24,7 @@ startDrafts()
 const languages = createStoredLanguageChoice(base)
 const session = new SessionState()
 const connection = new Connection()
-const proofs = new Proofs(new BroadcastChannel('plinth.proof'))
+const proofs = new Proofs(new BroadcastChannel(`plinth.proof ${base}`))
 const api = new Api(languages.current, () => session.end(), connection, proofs)
 
 const RecoveryPage = lazy(() => import('./recovery/recovery-page.tsx'))

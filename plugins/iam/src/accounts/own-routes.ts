@@ -103,6 +103,8 @@ export const callerAccountRoutes = [
     method: 'PUT',
     path: '/api/v1/iam/users/me',
     summary: 'Change your account; omitted fields do not change',
+    description:
+      'If fresh proofs are enabled, a change of the e-mail address needs a proof of identity of the last 5 minutes.',
     access: 'user',
     request: {
       body: Type.Object({
@@ -121,6 +123,7 @@ export const callerAccountRoutes = [
       ...accountFieldReasons,
       'iam.password-required',
       'iam.password-wrong',
+      'iam.proof-required',
       'iam.user-unknown',
       'iam.version-conflict',
     ],
@@ -132,6 +135,9 @@ export const callerAccountRoutes = [
           throw businessError('password-required', { data: { field: 'currentPassword' } })
         const attempt = loginAttemptOf(request, reply, 'email-change', principal.username)
         await parts.login.confirmPassword(principal.userId, currentPassword, attempt)
+      } else if (change.email !== undefined) {
+        // The reader of the mail can confirm the address, and then recover the account.
+        await principal.assertFresh('5m')
       }
       await parts.users.update(principal.userId, change, version, actorOf(request))
       return viewOf(principal, parts, request.locale)

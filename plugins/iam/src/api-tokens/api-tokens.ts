@@ -10,7 +10,7 @@ import type { AuditTrail } from '../audit/audit.ts'
 import type { keys } from '../config.ts'
 import type { Actor, DataScope, Operator } from '../contract.ts'
 import { businessError } from '../declarations.ts'
-import { User } from '../entities.ts'
+import { Token, User } from '../entities.ts'
 import { tokenHash } from '../sessions/sessions.ts'
 import { ApiTokenRow } from './entities.ts'
 import { assertNoApiToken } from './route-access.ts'
@@ -55,11 +55,12 @@ export class ApiTokens {
    * @throws BusinessError "403" `iam.session-required` if the caller has used an API token,
    *   `iam.beyond-own-authority` for permissions or a data scope that the caller does not have; "400"
    *   `iam.api-token-end-invalid` for an end in the past or after `platform.iam.api-token.max-lifetime`,
-   *   `iam.permission-unknown`; "409" `iam.api-token-limit`; "404" `iam.user-unknown`
+   *   `iam.permission-unknown`; "409" `iam.api-token-limit`; "404" `iam.user-unknown`; "401" `iam.token-invalid` if the
+   *   session of the caller has just ended
    */
   create(content: ApiTokenContent, actor: Operator): Promise<{ readonly row: ApiTokenRow; readonly token: string }> {
     const { db, clock, authority, audit } = this.#parts
-    const { userId } = actor.principal
+    const { userId, sessionId } = actor.principal
     assertNoApiToken(actor.principal)
     const { name, expiresAt, dataScope } = content
     const permissions = [...new Set(content.permissions)].sort()
@@ -67,6 +68,9 @@ export class ApiTokens {
       await authority.lock()
       const owner = await em.findOne(User, { id: userId, enabled: true })
       if (owner === null) throw businessError('user-unknown')
+      // Instances accept a session for half a second after its end. A token must not outlive what ended the session.
+      if ((await em.count(Token, { id: sessionId, userId, revokedAt: null })) === 0)
+        throw businessError('token-invalid')
       const now = clock.now()
       this.#assertEnd(expiresAt.getTime(), now)
       await this.#assertGrantable(em, userId, { permissions, dataScope })

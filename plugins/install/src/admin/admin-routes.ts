@@ -12,6 +12,7 @@ import {
   routesWith,
   Type,
 } from '@plinth/http'
+import { sessionOnly } from '@plinth/iam'
 import type { Static } from 'typebox'
 import * as view from '../contract.ts'
 import { permissionCodes } from '../declarations.ts'
@@ -234,6 +235,8 @@ const changeRoutes = [
     ...act,
     path: `${root}/state/reset`,
     summary: 'Unlock the installer again',
+    // The installer can create an administrator.
+    annotations: [sessionOnly],
     fresh: '5m',
     request: { body: resetBody },
     response: resetView,

@@ -153,6 +153,8 @@ export const chainRoutes = [
     path,
     summary: 'Add a chain; its name and chain id cannot change later',
     access: { permission: permissionCodes.chainSave, scope: 'all' },
+    // The providers decide about settlements and logins, and their URLs are secrets.
+    fresh: '5m',
     annotations: [idempotent],
     request: {
       body: Type.Object({
@@ -180,6 +182,7 @@ export const chainRoutes = [
     path: `${path}/:id`,
     summary: 'Change a chain; omitted fields do not change',
     access: { permission: permissionCodes.chainSave, scope: 'all' },
+    fresh: '5m',
     request: { params: idParams, body: Type.Object({ ...content, version: Type.Optional(version) }) },
     response: chainView,
     reasons: [...writeReasons, 'web3.version-conflict'],

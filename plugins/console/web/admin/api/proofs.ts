@@ -31,7 +31,7 @@ export class Proofs {
   #running: { readonly ended: Promise<void>; readonly end: () => void } | undefined
   #renewals = 0
 
-  /** @param channel connects the tabs of this browser */
+  /** @param channel connects the tabs of this product in the browser */
   constructor(channel: Pick<BroadcastChannel, 'postMessage' | 'onmessage'>) {
     this.#channel = channel
     channel.onmessage = ({ data }: MessageEvent<News>) => this.#hear(data)

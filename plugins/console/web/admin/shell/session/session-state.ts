@@ -58,7 +58,7 @@ type SessionPhase = 'unknown' | 'out' | 'in' | 'ended'
 /** State of the session. All tabs of this browser share it. */
 export class SessionState {
   readonly #listeners = new Set<() => void>()
-  readonly #channel = new BroadcastChannel('plinth.session')
+  readonly #channel = new BroadcastChannel(`plinth.session ${base}`)
   #phase: SessionPhase = 'unknown'
 
   constructor() {
