@@ -163,6 +163,7 @@ t.test('C-040 events and tasks of an earlier version are accepted: required memb
  */
 const jsonColumns: Readonly<Record<string, 'list' | 'map' | 'members'>> = {
   'approval_instance.permission_snapshot': 'list',
+  'iam_api_token.permissions': 'list',
   'iam_audit.summary': 'map',
   'install_audit.summary': 'map',
   'money_payment_transaction.facts': 'map',

@@ -41,6 +41,7 @@ export const proofRoutes = [
   route({
     method: 'GET',
     path,
+    compress: false,
     summary: 'Get the last proof of your identity in this session, and your methods for a new proof',
     access: 'user',
     request: {

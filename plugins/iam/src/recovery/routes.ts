@@ -50,6 +50,7 @@ const publicRoutes = [
   route({
     method: 'GET',
     path,
+    compress: false,
     summary: 'Get whether an account can be recovered by e-mail',
     access: 'public',
     response: Type.Object({ available: Type.Boolean() }),
