@@ -1,4 +1,4 @@
-/** Proves the identity again in the back office. What the user has typed stays, and the operation runs once. */
+/** Tests fresh proofs in the back office: the form keeps its values, and the operation runs once. */
 import { until } from '@plinth/dev/testing'
 import type { Page } from 'playwright-core'
 import t from 'tap'

@@ -124,7 +124,7 @@ export class Users {
     return this.#transaction(async (em) => {
       const user = await userInScope(em, id, actor)
       await this.#parts.rules.assertMayActOn(em, id, actor)
-      // Whoever receives the mail of an account can recover it.
+      // The reader of the mails of an account can recover the account.
       if (change.email !== undefined && 'principal' in actor) assertNoApiToken(actor.principal)
       await this.#parts.audit.assertVersion('user', user, version)
       const { email: previousEmail, emailKey: previousEmailKey } = user

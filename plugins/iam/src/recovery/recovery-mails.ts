@@ -44,7 +44,7 @@ interface MailDependencies {
   readonly log: Logger
 }
 
-/** What a mail says, and the link that it contains. */
+/** Text and link of a mail. */
 interface Draft {
   readonly kind: MailKind
   readonly to: string

@@ -100,7 +100,7 @@ export const proofRoutes = [
     summary:
       'Confirm the e-mail address of your account with a code of the scene `confirm-email`; you can then sign in with it',
     access: 'user',
-    // Whoever receives the mail of an account can recover it.
+    // The reader of the mails of an account can recover the account.
     fresh: '5m',
     request: { body: Type.Object({ code }) },
     response: verified,

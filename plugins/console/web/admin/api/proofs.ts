@@ -1,4 +1,4 @@
-/** What the server asks for before it executes a call. */
+/** Question of the server that must be answered before it executes a call. */
 export interface ProofQuestion {
   /** Names of the proof methods that the user can use, the strongest first. */
   readonly methods: readonly string[]

@@ -21,7 +21,7 @@ export interface RecoveryWay {
   readonly email: Callable
 }
 
-/** What the server has written into the page. Unknown kinds are ignored. */
+/** Sign-in methods that the server has written into the page. Unknown kinds are ignored. */
 const ways: readonly (WalletWay | RecoveryWay)[] = JSON.parse(
   document.querySelector<HTMLMetaElement>('meta[name="sign-in-ways"]')?.content || '[]',
 )
