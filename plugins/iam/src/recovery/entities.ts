@@ -2,7 +2,7 @@ import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column, type Database, personalTable } from '@plinth/database'
 import { bilingual, type PersonalTable } from '@plinth/kernel'
 
-/** Permissions and data scope of the owner of a token. */
+/** Change of the account that the link allows. */
 export type RecoveryPurpose = 'reset' | 'invitation' | 'email-change' | 'email-undo'
 
 /** A link that was sent by mail. Each user has at most one row per purpose, so a new link replaces the previous one. */

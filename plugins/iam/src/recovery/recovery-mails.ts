@@ -44,7 +44,7 @@ interface MailDependencies {
   readonly log: Logger
 }
 
-/** Text and link of a mail. */
+/** Kind, address and link of a mail. */
 interface Draft {
   readonly kind: MailKind
   readonly to: string
