@@ -48,6 +48,7 @@ export const layers: readonly Layer[] = [
       'template',
       'approval',
       'open-platform',
+      'authenticators',
     ],
   },
   {
@@ -64,6 +65,7 @@ export const layers: readonly Layer[] = [
       'member-points',
       'web3',
       'wallet-login',
+      'sign-in-oidc',
       'web3-settlement',
       'install',
       'quickstart-cleanup',

@@ -509,6 +509,11 @@ export interface LoginAttempt extends CallOrigin {
    * session then begins without a proof of identity, see `Principal.proof`. Default: true.
    */
   readonly isProof?: boolean
+  /**
+   * Name of the second factor that this attempt proves together with the first one, for example `passkey` for a passkey
+   * with user verification. Default: the attempt proves only a first factor.
+   */
+  readonly secondFactor?: string
   /** Sets a response header, even if the attempt is rejected. */
   setHeader(name: string, value: string): void
 }

@@ -53,6 +53,11 @@ export const Role = defineEntity({
     description: column.text(500).nullable(),
     dataScope: column.text(8).$type<'all' | 'self' | 'org'>(),
     builtIn: column.boolean(),
+    /** Time from which users with the role must sign in with a second factor. Null: never. */
+    secondFactorFrom: column.timestamp().nullable(),
+    /** Maximum lifetime and idle time of the sessions of users with the role, in milliseconds. Null: as configured. */
+    sessionLifetime: column.bigint().nullable(),
+    sessionIdleTimeout: column.bigint().nullable(),
     version: column.integer(),
     createdAt: column.timestamp(),
     updatedAt: column.timestamp(),
@@ -127,9 +132,58 @@ export const Token = defineEntity({
      */
     provenAt: column.timestamp().nullable(),
     provenBy: column.text(32).nullable(),
+    /** Name of the second factor that the user has proven in this session. Null: none. */
+    secondFactor: column.text(32).nullable(),
+    /** Name of the device, derived from the browser or given by the user. Null for sessions of earlier releases. */
+    deviceName: column.text(100).nullable(),
   },
 })
 export type Token = InferEntity<typeof Token>
+
+/**
+ * A sign-in whose first factor is proven, and whose second factor is not. It is no session: it can only be completed, or
+ * used to set up the first second factor.
+ */
+export const PendingSignIn = defineEntity({
+  name: 'IamPendingSignIn',
+  tableName: 'iam_pending_sign_in',
+  uniques: [{ properties: ['tokenHash'] }],
+  indexes: [{ properties: ['userId'] }, { properties: ['expiresAt'] }],
+  properties: {
+    id: column.primaryKey(),
+    userId: column.id(),
+    /** SHA-256 of the token in lower-case hexadecimal. */
+    tokenHash: column.text(64),
+    /** Method of the first factor, see `LoginAttempt.method`. */
+    method: column.text(32),
+    /** State of the account when the first factor was proven, see `CredentialHolder.state`. */
+    state: column.text(64),
+    /** See `LoginAttempt.isProof`. */
+    isProof: column.boolean(),
+    failures: column.integer(),
+    createdAt: column.timestamp(),
+    expiresAt: column.timestamp(),
+  },
+})
+export type PendingSignIn = InferEntity<typeof PendingSignIn>
+
+/** A browser from which a user has signed in before. It is recognised by a random cookie. */
+export const KnownDevice = defineEntity({
+  name: 'IamKnownDevice',
+  tableName: 'iam_known_device',
+  uniques: [{ properties: ['userId', 'secretHash'] }],
+  indexes: [{ properties: ['lastSeenAt'] }],
+  properties: {
+    id: column.primaryKey(),
+    userId: column.id(),
+    /** SHA-256 of the cookie in lower-case hexadecimal. */
+    secretHash: column.text(64),
+    name: column.text(100),
+    createdAt: column.timestamp(),
+    lastSeenAt: column.timestamp(),
+  },
+})
+export type KnownDevice = InferEntity<typeof KnownDevice>
 
 export const LoginAuditRow = defineEntity({
   name: 'IamLoginAudit',
@@ -241,6 +295,8 @@ export const entities = [
   UserRole,
   RolePermission,
   Token,
+  PendingSignIn,
+  KnownDevice,
   ApiTokenRow,
   LoginAuditRow,
   Audit,

@@ -40,6 +40,7 @@ import { storeAuditReasons } from './migrations/0011-keep-reasons.ts'
 import { storeProofs } from './migrations/0012-store-proofs.ts'
 import { storeSessionProofs } from './migrations/0013-store-session-proofs.ts'
 import { createApiTokens } from './migrations/0014-create-api-tokens.ts'
+import { prepareFactors } from './migrations/0015-prepare-factors.ts'
 import { type Parts, resolvers } from './parts.ts'
 import { assertHashIsFast } from './passwords/password-hash.ts'
 import { iamTables } from './personal-data/iam-tables.ts'
@@ -99,6 +100,7 @@ export default definePlugin({
     storeProofs,
     storeSessionProofs,
     createApiTokens,
+    prepareFactors,
   ],
   entities,
   messages,

@@ -15,7 +15,7 @@ import { assertNoApiToken } from '../api-tokens/route-access.ts'
 import type { AuditTrail } from '../audit/audit.ts'
 import { type Actor, type NewUser, type RenameGuard, userDeleted } from '../contract.ts'
 import { businessError } from '../declarations.ts'
-import { ExternalIdentityRow, Role, Token, User, UserRole } from '../entities.ts'
+import { ExternalIdentityRow, KnownDevice, PendingSignIn, Role, Token, User, UserRole } from '../entities.ts'
 import type { PasswordHasher } from '../passwords/password-hash.ts'
 import type { PasswordPolicy } from '../passwords/password-policy.ts'
 import type { Sessions } from '../sessions/sessions.ts'
@@ -320,6 +320,8 @@ export async function removeAccount(
   await authority.changeOf(id)
   await em.nativeDelete(UserRole, { userId: id })
   await em.nativeDelete(Token, { userId: id })
+  await em.nativeDelete(PendingSignIn, { userId: id })
+  await em.nativeDelete(KnownDevice, { userId: id })
   await em.nativeDelete(ApiTokenRow, { userId: id })
   await em.nativeDelete(ExternalIdentityRow, { userId: id })
   await em.nativeDelete(User, { id })

@@ -1,7 +1,17 @@
 import { type Database, personalTable } from '@plinth/database'
 import { bilingual, type PersonalTable } from '@plinth/kernel'
 import { ApiTokenRow } from '../api-tokens/entities.ts'
-import { Audit, AuthorityChange, ExternalIdentityRow, LoginAuditRow, Token, User, UserRole } from '../entities.ts'
+import {
+  Audit,
+  AuthorityChange,
+  ExternalIdentityRow,
+  KnownDevice,
+  LoginAuditRow,
+  PendingSignIn,
+  Token,
+  User,
+  UserRole,
+} from '../entities.ts'
 
 const evidence = bilingual(
   'Evidence of administrative actions, until the retention time of the audit. The user id no longer identifies a person.',
@@ -58,6 +68,22 @@ export const iamTables = (db: Database): readonly PersonalTable[] => [
       title: bilingual('Sessions', '会话'),
       owner: 'user_id',
       omit: ['tokenHash'],
+      erasure: 'removed',
+    }),
+  ),
+  withAccount(
+    personalTable(db, PendingSignIn, {
+      title: bilingual('Unfinished sign-ins', '未完成的登录'),
+      owner: 'user_id',
+      omit: ['tokenHash', 'state'],
+      erasure: 'removed',
+    }),
+  ),
+  withAccount(
+    personalTable(db, KnownDevice, {
+      title: bilingual('Known devices', '已知设备'),
+      owner: 'user_id',
+      omit: ['secretHash'],
       erasure: 'removed',
     }),
   ),

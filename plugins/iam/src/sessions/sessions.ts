@@ -73,6 +73,8 @@ export class Sessions {
       revokedAt: null,
       provenAt: attempt.isProof === false ? null : new Date(now),
       provenBy: attempt.isProof === false ? null : fitTextToColumn(attempt.method, maxMethodLength),
+      secondFactor: attempt.secondFactor === undefined ? null : fitTextToColumn(attempt.secondFactor, maxMethodLength),
+      deviceName: null,
     })
     await em.flush()
     await this.#endOldest(userId)
