@@ -1,5 +1,5 @@
 /** Generates the types of declared pages for the browser, from the schemas of `@plinth/admin`. */
-import { attentionSchema, chartSchema, isText, pageSchema, shapeOf, tileSchema } from '@plinth/admin'
+import { attentionSchema, chartSchema, isText, pageSchema, shapeOf, tileSchema, timelineSchema } from '@plinth/admin'
 import type { Shape } from '@plinth/kernel'
 
 const variant = ({ oneOf = [] }: Shape, kind: string): Shape =>
@@ -24,10 +24,12 @@ function schemas(): readonly (readonly [name: string, schema: Shape])[] {
     Form: form,
     BulkAction: itemOf(list, 'bulk'),
     ListPage: list,
+    Moment: itemOf(variant(pageSchema, 'detail'), 'moments'),
     DetailPage: variant(pageSchema, 'detail'),
     FrameWrite: itemOf(variant(pageSchema, 'frame'), 'writes'),
     OperationChart: variant(chartSchema, 'operation'),
     Tile: shapeOf(tileSchema),
+    Timeline: shapeOf(timelineSchema),
     Attention: shapeOf(attentionSchema),
   })
 }

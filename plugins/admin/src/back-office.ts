@@ -10,14 +10,15 @@ import {
 import { labelSources } from './label-sources.ts'
 import { attention, charts, tiles } from './overview-declarations.ts'
 import { adminPages } from './page-declaration.ts'
+import { timelines } from './timeline-declaration.ts'
 
-const points = { pages: adminPages, attention, charts, tiles, labels: labelSources } as const
+const points = { pages: adminPages, attention, charts, tiles, timelines, labels: labelSources } as const
 type Points = typeof points
 
 /**
  * Declares what the back office shows of a plugin, for `contributes`. Without the console it has no effect.
  *
- * @param parts pages, counts that need attention, charts and tiles in lists, and sources of labels by kind; or functions
+ * @param parts pages, counts that need attention, charts, tiles and timelines in lists, and sources of labels by kind; or functions
  * that return them and receive the services of the plugin
  *
  * @example contributes: [

@@ -25,3 +25,4 @@ export {
   type PreviewVariable,
 } from './page-writes.ts'
 export * from './sign-in-declaration.ts'
+export * from './timeline-declaration.ts'

@@ -10,7 +10,7 @@ import type {
   tileSchema,
 } from './overview-declarations.ts'
 import type { OptionsOf, PageColumn, PageValue } from './page-columns.ts'
-import type { DetailPageDeclaration, ListPageDeclaration } from './page-declaration.ts'
+import type { DetailPageDeclaration, ListPageDeclaration, PageMoment } from './page-declaration.ts'
 import type { CheckedMap, CheckedName, Tone } from './page-vocabulary.ts'
 import type {
   action,
@@ -27,6 +27,7 @@ import type {
   PreviewVariable,
   preview,
 } from './page-writes.ts'
+import type { TimelineDeclaration } from './timeline-declaration.ts'
 
 /**
  * Types of all operations by id. Each plugin with pages adds its own types, which `plinth openapi --types` generates
@@ -313,6 +314,11 @@ export interface Row<T> {
     build: (item: Row<ListItem<At<T, F>>>) => readonly For<PageColumn, ListItem<At<T, F>>>[],
     options?: Shown,
   ): For<PageColumn, T>
+  /** Entries in the timeline for the items of a list that is part of the object. */
+  each<F extends MemberNames<T, readonly unknown[]>>(
+    field: F,
+    build: (item: Row<ListItem<At<T, F>>>) => MomentOptions<ListItem<At<T, F>>>,
+  ): For<PageMoment, T>
   /**
    * Returns columns for all members that have no column yet, so that new members appear without a change of the page.
    * Lists and objects are omitted, because they need their own columns.
@@ -366,11 +372,17 @@ interface ListOptions<O extends OperationId, T> extends ListMembers {
   readonly actions?: readonly For<PageAction, T>[]
 }
 
+interface MomentOptions<T> extends Pick<PageMoment, 'title'> {
+  readonly at: MemberNames<T, Instant>
+  readonly columns?: readonly For<PageColumn, T>[]
+}
+
 interface DetailOptions<O extends OperationId, T>
   extends Pick<DetailPageDeclaration, 'id' | 'title' | 'place' | 'live'> {
   readonly name?: MemberNames<T, Plain>
   readonly param?: keyof Of<O, 'params'> & string
   readonly sections: readonly { readonly title?: LocalizedText; readonly columns: readonly For<PageColumn, T>[] }[]
+  readonly moments?: readonly (MomentOptions<T> | For<PageMoment, T>)[]
   readonly related?: readonly {
     readonly page: string
     readonly title: LocalizedText
@@ -479,6 +491,23 @@ export function metricChart(options: Omit<MetricChart, 'kind'>): MetricChart {
   return { kind: 'measured', ...options }
 }
 
+interface TimelineOptions<T> extends Pick<TimelineDeclaration, 'id' | 'page' | 'ofAudited' | 'objectId' | 'title'> {
+  /** Values of parameters: names of members of the object of the page, or constants. */
+  readonly filter?: Readonly<Record<string, string | { readonly value: Plain }>>
+  readonly at: MemberNames<T, Instant>
+  readonly columns: readonly For<PageColumn, T>[]
+  readonly opens?: { readonly page: string; readonly field: MemberNames<T, Plain> }
+}
+
+/** Declares entries in the timeline of an object: the rows of a list that belong to it. */
+export function adminTimeline<O extends ListOperation>(
+  source: O | Undescribed,
+  build: (row: Row<ItemOf<O>>) => TimelineOptions<ItemOf<O>>,
+): TimelineDeclaration {
+  const { filter = {}, ...options } = build(rowOf<ItemOf<O>>())
+  return { source, ...options, filter: valuesOf(filter) }
+}
+
 type Source = string | { readonly value: unknown }
 const valuesOf = (given: object): Readonly<Record<string, PageValue>> =>
   Object.fromEntries(
@@ -582,6 +611,7 @@ const row = {
     columns: build(rowOf<never>()),
     ...options,
   }),
+  each: (field: string, build: (item: Row<never>) => object) => ({ each: field, ...build(rowOf<never>()) }),
   action: (operation: string, { when, ...options }: Written & { readonly when?: object }) => ({
     operation,
     ...writtenOf(options),

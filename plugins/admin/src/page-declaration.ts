@@ -78,6 +78,18 @@ const listPage = record({
 /** A list page with filters, sort order and paging. */
 export type ListPageDeclaration = DataOf<typeof listPage>
 
+const moment = record({
+  /** Member with the time. */
+  at: text,
+  /** Member with a list. Each of its items is an entry, and `at` and `columns` are members of the item. */
+  each: optional(text),
+  /** Text of the entry. Default: the columns say what happened. */
+  title: optional(localized),
+  columns: optional(columns),
+})
+/** Something that happened to an object, according to the object itself. */
+export type PageMoment = DataOf<typeof moment>
+
 const detailPage = record({
   ...page,
   kind: among(['detail']),
@@ -89,6 +101,8 @@ const detailPage = record({
   /** Path parameter for the id. Omitted if there is only one such object. */
   param: optional(text),
   sections: list(record({ title: optional(localized), columns })),
+  /** Entries in the timeline that the object itself contains. Without a time, a moment has no entry. */
+  moments: optional(list(moment)),
   /**
    * Lists that are shown below the object. `filter` sets their filters or path parameters from members of the object.
    * `optional`: the plugin of the list may be missing. Then the page is shown without the list.

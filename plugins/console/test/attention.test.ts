@@ -77,6 +77,8 @@ t.test('conditions about money come first, then the most severe ones', async (t)
     ),
     charts: new Map(),
     tiles: new Map(),
+    timelines: new Map(),
+    audited: new Map(),
     labels: new Map(),
     signInWays: new Map(),
     hasMetric: () => true,

@@ -5,6 +5,7 @@ import type {
   LabelSource,
   ListPageDeclaration,
   TileDeclaration,
+  TimelineDeclaration,
 } from '@plinth/admin'
 import { startForTest } from '@plinth/dev/testing'
 import httpPlugin, { type HttpRequest, http, Type } from '@plinth/http'
@@ -66,6 +67,8 @@ const declarations = {
     }),
   ),
   tiles: each((id, source): TileDeclaration => ({ id, title, source, order: 1, field: 'id' })),
+  timelines: each((id, source): TimelineDeclaration => ({ id, page: 'open', source, at: 'at', columns: [] })),
+  audited: new Map(),
   labels: each(
     (kind): LabelSource => ({
       ...(kind === 'open' ? { scope: 'none' } : { permission, scope: 'all' }),
@@ -98,6 +101,7 @@ async function offeredTo(registry: PageRegistry, principal: Principal) {
     lookups: ids(await registry.lookups(principal, 'en')),
     charts: ids(await registry.charts(principal, 'en')),
     tiles: ids(await registry.tiles(principal, 'en')),
+    timelines: ids(view.timelines),
     attention: ids(await registry.attention(principal, 'en')),
     callable: await registry.callable(Object.values(operations), principal),
     actions: view.actions.map(({ allowed }) => allowed),
@@ -127,6 +131,7 @@ t.test('the back office offers what the access guard allows, by permission and b
     lookups: [...everything, 'named'],
     charts: everything,
     tiles: everything,
+    timelines: everything,
     attention: everything,
     callable: Object.values(operations),
     actions: [true, true],
@@ -141,6 +146,7 @@ t.test('the back office offers what the access guard allows, by permission and b
     lookups: open,
     charts: open,
     tiles: open,
+    timelines: open,
     attention: open,
     callable: [operations.open],
     actions: [true, false],

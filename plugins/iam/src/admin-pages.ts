@@ -1,4 +1,4 @@
-import { adminDetail, adminForm, adminList, adminTile } from '@plinth/admin'
+import { adminDetail, adminForm, adminList, adminTile, adminTimeline } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 import { apiTokenPages } from './api-tokens/api-token-pages.ts'
 import { dataScopes } from './declarations.ts'
@@ -107,12 +107,10 @@ const user = adminDetail('getAdminIamUsersById', (it) => ({
         it.flag('enabled'),
         it.chips('roles', 'name'),
         it.count('orgId'),
-        it.time('lastLoginAt'),
-        it.time('createdAt'),
-        it.time('updatedAt'),
       ],
     },
   ],
+  moments: [{ at: 'createdAt', title: text('Account created', '创建账户') }],
   form: it.form('putAdminIamUsersById', {
     title: text('Change', '修改'),
     params: { id: 'id' },
@@ -423,6 +421,31 @@ export const pages = [
   auditEntry,
   loginAudit,
   ...apiTokenPages,
+]
+
+/** Changes of each audited object, and the sign-ins of a user. */
+export const timelines = [
+  adminTimeline('getAdminIamAudits', (row) => ({
+    id: 'iam.changes',
+    ofAudited: { kind: 'targetType' },
+    objectId: 'target',
+    at: 'occurredAt',
+    columns: [row.text('actionName'), row.reference('actor', { labels: 'iam.actor' }), row.text('reason')],
+    opens: { page: 'iam.audit-entry', field: 'id' },
+  })),
+  adminTimeline('getAdminIamLoginAudits', (row) => ({
+    id: 'iam.sign-ins',
+    page: 'iam.user',
+    objectId: 'userId',
+    at: 'occurredAt',
+    title: text('Sign-in', '登录'),
+    columns: [
+      row.flag('success', { labels: { true: text('Success', '成功'), false: text('Rejected', '被拒绝') } }),
+      row.text('method', { labels: methods }),
+      row.text('message'),
+      row.text('clientIp'),
+    ],
+  })),
 ]
 
 export const userTiles = [

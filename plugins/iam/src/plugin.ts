@@ -16,7 +16,7 @@ import { figureRoutes } from './accounts/figure-routes.ts'
 import { callerAccountRoutes } from './accounts/own-routes.ts'
 import { userRoutes } from './accounts/user-routes.ts'
 import { notifyPreviousEmail } from './accounts/users.ts'
-import { pages, userTiles } from './admin-pages.ts'
+import { pages, timelines, userTiles } from './admin-pages.ts'
 import { apiTokenRoutes } from './api-tokens/api-token-routes.ts'
 import { announceEndingTokens, mailEndingTokens } from './api-tokens/end-notice.ts'
 import { auditRoutes, reasonWrapper } from './audit/audit-routes.ts'
@@ -79,7 +79,7 @@ export default definePlugin({
     pluginData,
     proofMethod,
     upgradeSteps,
-    ...backOffice({ pages, tiles: userTiles }),
+    ...backOffice({ pages, tiles: userTiles, timelines }),
     optional(labelSources),
   ],
   config: keys,

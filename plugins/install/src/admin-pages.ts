@@ -167,17 +167,12 @@ const one = adminDetail('getAdminInstallSessionsBySessionId', (it) => ({
         it.reference('session.retriedSessionId', { labels: 'install.session', page: 'install.session' }),
       ],
     },
-    {
-      title: text('Steps', '步骤'),
-      columns: [
-        it.rows('records', (row) => [
-          row.time('occurredAt'),
-          row.reference('stepCode', step),
-          row.status('status', tones, { labels }),
-          row.text('message'),
-        ]),
-      ],
-    },
+  ],
+  moments: [
+    it.each('records', (row) => ({
+      at: 'occurredAt',
+      columns: [row.reference('stepCode', step), row.status('status', tones, { labels }), row.text('message')],
+    })),
   ],
   actions: [
     it.action('getAdminInstallSessionsBySessionIdExport', { label: exported, params: { sessionId: 'session.id' } }),

@@ -1,4 +1,4 @@
-import { adminAttention, adminDetail, adminForm, adminList, type adminPreview } from '@plinth/admin'
+import { adminAttention, adminDetail, adminForm, adminList, type adminPreview, adminTimeline } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 import { paymentStatusNames, paymentStatusTones } from './payments/contract.ts'
 import { orderView } from './payments/payment-routes.ts'
@@ -471,8 +471,6 @@ const paymentOrder = adminDetail('getAdminMoneyPaymentOrdersByOutTradeNo', (it) 
     it.amount('refundedAmount', { currency: 'asset' }),
     it.text('provider', { labels: providers }),
     it.reference('scene', scene),
-    it.time('createdAt'),
-    it.time('paidAt'),
   ]
   const onChain = [
     it.text('chainName'),
@@ -492,8 +490,12 @@ const paymentOrder = adminDetail('getAdminMoneyPaymentOrdersByOutTradeNo', (it) 
     param: 'outTradeNo',
     live: ['money_payment_order', 'money_payment_transaction'],
     sections: [
-      { columns: [...order, ...it.others(orderView.schema, [...order, ...onChain, 'asset'])] },
+      { columns: [...order, ...it.others(orderView.schema, [...order, ...onChain, 'asset', 'createdAt', 'paidAt'])] },
       { title: text('On the chain', '链上信息'), columns: onChain },
+    ],
+    moments: [
+      { at: 'createdAt', title: text('Order created', '创建订单') },
+      { at: 'paidAt', title: text('Order paid', '订单已支付') },
     ],
     form: it.form('postAdminMoneyPaymentOrdersByOutTradeNoRefund', {
       title: text('Record a refund', '登记退款'),
@@ -531,13 +533,6 @@ const paymentOrder = adminDetail('getAdminMoneyPaymentOrdersByOutTradeNo', (it) 
         tone: 'danger',
       }),
     ],
-    related: [
-      {
-        page: 'money.payment-transactions',
-        title: text('Transactions', '支付流水'),
-        filter: { outTradeNo: 'outTradeNo' },
-      },
-    ],
   }
 })
 
@@ -563,6 +558,21 @@ const paymentTransactions = adminList('getAdminMoneyPaymentTransactions', (row) 
 }))
 
 export const paymentPages = [paymentOrders, paymentOrder, paymentTransactions]
+
+export const paymentTimelines = [
+  adminTimeline('getAdminMoneyPaymentTransactions', (row) => ({
+    id: 'money.payments.transactions-of-order',
+    page: 'money.payment-order',
+    filter: { outTradeNo: 'outTradeNo' },
+    at: 'createdAt',
+    columns: [
+      row.text('type', { labels: transactionTypes }),
+      row.amount('amount', { currency: 'asset' }),
+      row.text('chainName'),
+      row.text('transactionHash', { mono: true }),
+    ],
+  })),
+]
 
 export const sharedRefunds = adminAttention('getAdminMoneyPaymentTransactions', {
   id: 'money.payments.shared-refunds',

@@ -3,6 +3,7 @@ import {
   adminBulkAction,
   adminDetail,
   adminList,
+  adminTimeline,
   metricChart,
   type Operations,
   type Row,
@@ -136,6 +137,21 @@ const sendLog = adminList('getNotificationSendLogs', (row) => ({
     }),
   ],
 }))
+
+export const sendTimelines = [
+  adminTimeline('getNotificationSendLogs', (row) => ({
+    id: 'notification.deliveries-of-message',
+    page: 'notification.message',
+    filter: { notificationId: 'id' },
+    at: 'createdAt',
+    columns: [
+      row.status('status', sendTones, { labels: sendStates }),
+      row.reference('channel', channel, { labels: channelNames }),
+      row.text('errorCode', failure),
+    ],
+    opens: { page: 'notification.send', field: 'id' },
+  })),
+]
 
 const send = adminDetail('getNotificationSendLogsById', (it) => ({
   id: 'notification.send',

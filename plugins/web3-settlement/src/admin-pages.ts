@@ -5,6 +5,7 @@ import {
   adminForm,
   adminList,
   adminPreview,
+  adminTimeline,
   type Operations,
   type Row,
 } from '@plinth/admin'
@@ -250,7 +251,6 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
           it.reference('outTradeNo', order),
           it.flag('retryable'),
           it.flag('candidate'),
-          it.time('createdAt'),
           it.time('retryAt'),
           it.time('heldAt'),
           it.reference('actorUserId', user, { title: text('Reviewed by', '复核人') }),
@@ -271,13 +271,6 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
             title: text('Reasons why it is not settled', '未结算原因'),
           }),
           it.time('lastAttempt.attemptedAt'),
-          it.rows('attempts', (attempt) => [
-            attempt.time('createdAt'),
-            attempt.status('startedBy', triggerTones, { labels: triggers }),
-            attempt.status('outcome', resultTones, { labels: results }),
-            attempt.chips('reasons', undefined, { labels: attemptReasonNames }),
-            attempt.reference('actorUserId', user, { title: text('Operator', '操作员') }),
-          ]),
         ],
       },
       {
@@ -375,6 +368,19 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
         ],
         outcome: { field: 'outcome', good: ['settled'] },
       }),
+    ],
+    moments: [
+      { at: 'createdAt', title: text('Review saved', '保存复核') },
+      it.each('attempts', (attempt) => ({
+        at: 'createdAt',
+        title: text('Settlement attempt', '结算尝试'),
+        columns: [
+          attempt.status('outcome', resultTones, { labels: results }),
+          attempt.chips('reasons', undefined, { labels: attemptReasonNames }),
+          attempt.status('startedBy', triggerTones, { labels: triggers }),
+          attempt.reference('actorUserId', user, { title: text('Operator', '操作员') }),
+        ],
+      })),
     ],
     related: [
       {
@@ -694,6 +700,32 @@ const unmatchedPayments = adminList('getAdminWeb3UnmatchedPayments', (row) => ({
     ],
   }),
 }))
+
+/** Reviews and transfers of an order, on the page of the order. */
+export const timelines = [
+  adminTimeline('getAdminWeb3PaymentSettlementReviewLogs', (row) => ({
+    id: 'web3-settlement.reviews-of-order',
+    page: 'money.payment-order',
+    objectId: 'outTradeNo',
+    at: 'createdAt',
+    title: text('Settlement review', '结算复核'),
+    columns: [
+      row.status('status', statusTones, { labels: statuses }),
+      row.reference('actorUserId', user, { title: text('Reviewed by', '复核人') }),
+      row.text('remark'),
+    ],
+    opens: { page: 'web3-settlement.review', field: 'id' },
+  })),
+  adminTimeline('getAdminWeb3UnmatchedPayments', (row) => ({
+    id: 'web3-settlement.transfers-of-order',
+    page: 'money.payment-order',
+    objectId: 'outTradeNo',
+    at: 'createdAt',
+    title: text('Transfer that settled no order', '未结算任何订单的转账'),
+    columns: [row.status('state', unmatchedTones, { labels: unmatchedStateNames })],
+    opens: { page: 'web3-settlement.unmatched-payment', field: 'id' },
+  })),
+]
 
 const unmatchedPayment = adminDetail('getAdminWeb3UnmatchedPaymentsById', (it) => ({
   id: 'web3-settlement.unmatched-payment',

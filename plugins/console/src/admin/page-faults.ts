@@ -16,6 +16,7 @@ import { frameProblems } from './frames/frame-faults.ts'
 import { itemOf, memberAt, membersOf, type Operation, withoutNull } from './operations.ts'
 import { outcomeProblems } from './outcomes.ts'
 import { builtInPages } from './own-pages.ts'
+import type { PlacedTimeline } from './timelines.ts'
 
 type Operations = ReadonlyMap<string, Operation>
 
@@ -69,6 +70,24 @@ export function findPageProblems(
   })
 }
 
+/** Returns the problems of the timelines. Timelines of pages that are not loaded have no effect. */
+export function findTimelineProblems(
+  timelines: readonly PlacedTimeline[],
+  operations: Operations,
+  pages: ReadonlyMap<string, PageDeclaration>,
+  kinds: { readonly has: (kind: string) => boolean },
+): readonly string[] {
+  return timelines.flatMap((timeline) => {
+    const page = pages.get(timeline.page)
+    if (page === undefined) return []
+    const problems =
+      page.kind === 'detail'
+        ? new PageLook(operations, kinds, pages).problemsOfTimeline(timeline, page)
+        : [`"${page.id}" is not a page of one object`]
+    return problems.map((problem) => `timeline "${timeline.id}": ${problem}`)
+  })
+}
+
 type ListOf = Extract<PageDeclaration, { kind: 'list' }>
 type DetailOf = Extract<PageDeclaration, { kind: 'detail' }>
 
@@ -92,6 +111,31 @@ class PageLook {
     if (source === undefined) this.faults.push(`no loaded plugin provides the operation "${page.source}"`)
     else if (page.kind === 'list') this.#list(page, source)
     else this.#detail(page, source)
+    return this.faults
+  }
+
+  /** Checks entries of a timeline on the page of an object. */
+  problemsOfTimeline(
+    { source, filter = {}, objectId, at, columns, opens }: PlacedTimeline,
+    page: DetailOf,
+  ): readonly string[] {
+    const operation = this.#operation(source)
+    const item = operation && itemOf(operation)
+    if (operation === undefined) return this.faults
+    if (operation.method !== 'GET' || item === undefined) this.faults.push(`${source} does not return a list`)
+    if (!shows.time(memberAt(item, at) ?? {})) this.faults.push(`"${at}" is not a time of the result`)
+    const given = [...Object.keys(filter), ...(objectId === undefined ? [] : [objectId])]
+    for (const name of given)
+      if (!(name in operation.query || name in operation.params))
+        this.faults.push(`"${name}" is not a parameter of ${source}`)
+    for (const name of Object.keys(operation.params))
+      if (!given.includes(name)) this.faults.push(`${source} needs the path parameter "${name}"`)
+    this.#given(filter, this.#operations.get(page.source)?.data)
+    this.#columns(columns, item)
+    if (opens !== undefined) {
+      this.#detailOf(opens.page)
+      this.#given({ id: { field: opens.field } }, item)
+    }
     return this.faults
   }
 
@@ -132,6 +176,11 @@ class PageLook {
       this.faults.push(`its name "${page.name}" is not a member of the result`)
     if (page.param !== undefined && !(page.param in params)) this.faults.push(`"${page.param}" is not a path parameter`)
     for (const { columns } of page.sections) this.#columns(columns, data)
+    for (const { at, each, columns = [] } of page.moments ?? []) {
+      const item = each === undefined ? data : withoutNull(memberAt(data, each))?.items
+      if (!shows.time(withoutNull(memberAt(item, at)) ?? {})) this.faults.push(`"${at}" is not a time of the result`)
+      this.#columns(columns, item)
+    }
     this.#actions(page.actions, data)
     if (page.form !== undefined) this.#form(page.form, data)
     for (const { page: id, filter, optional = false } of page.related ?? []) {

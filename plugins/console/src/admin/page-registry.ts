@@ -7,10 +7,11 @@ import type {
   PageDeclaration,
   SignInDeclaration,
   TileDeclaration,
+  TimelineDeclaration,
 } from '@plinth/admin'
 import type { Access, HttpRequest, HttpServer } from '@plinth/http'
 import { assertPermitted, hasAccess, type Principal, requirePrincipal } from '@plinth/iam'
-import { localize, type Plugin } from '@plinth/kernel'
+import { type AuditTexts, localize, type Plugin } from '@plinth/kernel'
 import { businessError } from '../declarations.ts'
 import type { PageViewer } from './column-and-field-views.ts'
 import { type FrameDocument, frameDocument } from './frames/frame-document.ts'
@@ -18,11 +19,12 @@ import { frameView } from './frames/frame-view.ts'
 import { type Operation, operationsOf } from './operations.ts'
 import { chartOperationOf, chartView, findAttentionProblems, findChartProblems } from './overview.ts'
 import { type BuiltInPage, builtInPages, findCustomPageProblems } from './own-pages.ts'
-import { findPageProblems } from './page-faults.ts'
+import { findPageProblems, findTimelineProblems } from './page-faults.ts'
 import { groupProblems, isInGroup, navigationGroups } from './page-groups.ts'
 import { lookupView, pageView } from './page-views.ts'
 import { findSignInProblems, signInViews } from './sign-in-ways.ts'
 import { hasRange, tileProblems, tileView } from './tiles.ts'
+import { placedTimelines, timelineView } from './timelines.ts'
 
 interface PageEntry {
   readonly id: string
@@ -55,6 +57,9 @@ interface PageRegistryDependencies {
   readonly attention: ReadonlyMap<string, AttentionDeclaration>
   readonly charts: ReadonlyMap<string, ChartDeclaration>
   readonly tiles: ReadonlyMap<string, TileDeclaration>
+  readonly timelines: ReadonlyMap<string, TimelineDeclaration>
+  /** Audited kinds of objects, which have a timeline on their page. */
+  readonly audited: ReadonlyMap<string, AuditTexts>
   readonly labels: ReadonlyMap<string, LabelSource>
   readonly signInWays: ReadonlyMap<string, SignInDeclaration>
   /** Returns whether the product has a metric of this name. */
@@ -115,6 +120,10 @@ export class PageRegistry {
       ...view,
       charts: await this.charts(principal, locale, id),
       tiles: await this.tiles(principal, locale, id),
+      timelines: this.#timelines().flatMap((one) => {
+        const operation = one.page === id ? operations.get(one.source) : undefined
+        return operation === undefined || !reader.can(operation) ? [] : [timelineView(one, operation, reader)]
+      }),
     }
   }
 
@@ -284,6 +293,7 @@ export class PageRegistry {
       ...findAttentionProblems(attention.values(), operations, pages),
       ...findChartProblems(charts.values(), { operations, pages, hasMetric }),
       ...tileProblems(tiles.values(), operations, pages),
+      ...findTimelineProblems(this.#timelines(), operations, pages, labels),
       ...findCustomPageProblems(operations, pages),
       ...findSignInProblems(signInWays.values(), operations),
     ]
@@ -313,6 +323,10 @@ export class PageRegistry {
       page: (id) => this.#pageOf(id),
       hasLabels: (kind) => this.#parts.labels.has(kind),
     }
+  }
+
+  #timelines() {
+    return placedTimelines(this.#parts.timelines.values(), this.#parts.audited)
   }
 
   #groups() {

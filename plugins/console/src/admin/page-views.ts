@@ -28,7 +28,7 @@ import {
   titleWithin,
   withoutUndefined,
 } from './column-and-field-views.ts'
-import { itemOf, memberAt, type Operation } from './operations.ts'
+import { itemOf, memberAt, type Operation, withoutNull } from './operations.ts'
 import type { BuiltInPage } from './own-pages.ts'
 
 type Form = Translated<PageForm>
@@ -236,7 +236,7 @@ const sortsOf = ({ query }: Operation) => query['sort']?.['x-sort'] ?? []
 
 function detailView(page: Translated<DetailPageDeclaration>, operations: Operations, reader: PageViewer) {
   const operation = operationOf(page.source, operations)
-  const { sections, related = [], form, actions = [], live, ...rest } = page
+  const { sections, moments = [], related = [], form, actions = [], live, ...rest } = page
   const known = labelsIn(sections.flatMap(({ columns }) => columns))
   return {
     ...rest,
@@ -246,6 +246,11 @@ function detailView(page: Translated<DetailPageDeclaration>, operations: Operati
       ...section,
       columns: columnViews(section.columns, { item: operation.data, helps: operation.helps }, reader),
     })),
+    moments: moments.map((moment) => {
+      const { each, columns = [] } = moment
+      const item = each === undefined ? operation.data : withoutNull(memberAt(operation.data, each))?.items
+      return { ...moment, columns: columnViews(columns, { item, helps: operation.helps }, reader) }
+    }),
     related: related.map(({ optional: _, ...list }) => list),
     ...given(form, 'form', (one) => formView(one, operations, reader, known)),
     actions: actions.map((action) => actionView(action, operations, reader, known)),

@@ -1,9 +1,9 @@
 import { getCompileCacheDir } from 'node:module'
-import { adminPages, amountUnits, attention, charts, labelSources, signInWays, tiles } from '@plinth/admin'
+import { adminPages, amountUnits, attention, charts, labelSources, signInWays, tiles, timelines } from '@plinth/admin'
 import { database } from '@plinth/database'
 import { health, http, metrics } from '@plinth/http'
 import { identity } from '@plinth/iam'
-import { definePlugin, healthCheck, kernel, optional } from '@plinth/kernel'
+import { auditTexts, definePlugin, healthCheck, kernel, optional } from '@plinth/kernel'
 import { nodeEnvironmentOf } from '@plinth/kernel/host'
 import { sharedStore } from '@plinth/shared-store'
 import { site } from '@plinth/site'
@@ -31,7 +31,7 @@ export default definePlugin({
   version: '1.0.0',
   kernel: '^1.0.0',
   requires: { kernel, http, health, metrics, site, identity, builtPages, database, sharedStore: optional(sharedStore) },
-  extensionPoints: [adminPages, amountUnits, attention, charts, labelSources, signInWays, tiles],
+  extensionPoints: [adminPages, amountUnits, attention, charts, labelSources, signInWays, tiles, timelines],
   contributes: [adminPages.of(pages), attention.of(needsAttention), healthCheck, labelSources],
   permissions: [
     { code: viewPlugins, displayName: { en: 'View the plugins of the product', 'zh-CN': '查看产品的插件' } },
@@ -59,6 +59,8 @@ export default definePlugin({
       attention: contributions(attention),
       charts: declared,
       tiles: contributions(tiles),
+      timelines: contributions(timelines),
+      audited: kernel.contributions(auditTexts),
       labels: contributions(labelSources),
       signInWays: contributions(signInWays),
       hasMetric: (name) => registry.getSingleMetric(name) !== undefined,

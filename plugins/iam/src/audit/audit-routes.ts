@@ -157,16 +157,18 @@ export const auditRoutes = [
         targetType: Type.Optional(line(32)),
         targetId: Type.Optional(id),
         targetName: Type.Optional(line(200)),
+        target: Type.Optional(line(200, { description: 'Id or name of the target.' })),
       }),
     },
     response: listPage(auditView),
     reasons: [],
     handler: (request, { db, kernel }) => {
       const { query } = request
-      const { actor, action, targetType, targetId, targetName } = query
+      const { actor, action, targetType, targetId, targetName, target } = query
       const where = {
         $and: [
           withoutUndefined({ actor, action, targetType, targetId, targetName }),
+          ...(target === undefined ? [] : [{ $or: targetConditions(target) }]),
           rowsInScope(requirePrincipal(request), 'actor_user_id'),
         ],
       }
@@ -190,6 +192,12 @@ export const auditRoutes = [
     },
   }),
 ]
+
+/** A name can consist of digits too, for example an order number. */
+function targetConditions(target: string): readonly object[] {
+  const id = Number(target)
+  return [{ targetName: target }, ...(Number.isSafeInteger(id) && id > 0 ? [{ targetId: id }] : [])]
+}
 
 const withoutUndefined = (where: Readonly<Record<string, unknown>>) =>
   Object.fromEntries(Object.entries(where).filter(([, value]) => value !== undefined))

@@ -4,7 +4,7 @@ import { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import { bilingual, definePlugin, kernel, optional, personalData, type ServicesOf } from '@plinth/kernel'
 import { createDayFormatter, site } from '@plinth/site'
-import { paymentPages, sharedRefunds } from '../admin-pages.ts'
+import { paymentPages, paymentTimelines, sharedRefunds } from '../admin-pages.ts'
 import { ledger, ledgerAssets, ledgerKinds } from '../contract.ts'
 import { actionRoutes } from './action-routes.ts'
 import { keys } from './config.ts'
@@ -43,7 +43,13 @@ export default definePlugin({
     paymentSuccess.of(({ ledger }: Services) => ({ recharge: rechargeHandler(ledger) })),
     ledgerAssets,
     ledgerKinds.of(kindNames),
-    ...backOffice({ pages: paymentPages, attention: [sharedRefunds], charts: paymentCharts, tiles: paymentTiles }),
+    ...backOffice({
+      pages: paymentPages,
+      attention: [sharedRefunds],
+      charts: paymentCharts,
+      tiles: paymentTiles,
+      timelines: paymentTimelines,
+    }),
     optional(labelSources),
   ],
   config: keys,

@@ -93,9 +93,7 @@ const message = adminDetail('getNotificationsById', (it) => ({
         it.count('recipientCount', { title: text('Number of recipients', '接收人数') }),
         it.text('template', { mono: true }),
         it.reference('senderUserId', user, { title: text('Sender', '发送人') }),
-        it.time('createdAt'),
         it.time('notBefore'),
-        it.time('finishedAt'),
         it.text('messageId', { mono: true }),
         it.text('traceId', { mono: true }),
       ],
@@ -110,6 +108,10 @@ const message = adminDetail('getNotificationsById', (it) => ({
         it.count('outcomes.skipped'),
       ],
     },
+  ],
+  moments: [
+    { at: 'createdAt', title: text('Message created', '创建消息') },
+    { at: 'finishedAt', title: text('Finished', '已完成') },
   ],
   actions: [it.action('postAdminNotificationMessagesByIdCancel', { ...cancel, when: { state: 'queued' } })],
   related: [

@@ -211,8 +211,23 @@ export interface ListPage
   readonly forms: readonly Form[]
 }
 
+/** Entries in a timeline: the rows of a list that belong to an object. */
+export interface Timeline extends Operation, Pick<Declared.Timeline, 'id' | 'objectId' | 'at' | 'title' | 'opens'> {
+  readonly filter: Sources
+  readonly columns: readonly Column[]
+  /** Number of rows to read, if the operation has pages. */
+  readonly size?: number
+}
+
+/** An entry in a timeline that the object itself contains. */
+export interface Moment extends Pick<Declared.Moment, 'at' | 'each' | 'title'> {
+  readonly columns: readonly Column[]
+}
+
 export interface DetailPage extends AnyPage, Pick<Declared.DetailPage, 'kind' | 'name' | 'param'> {
   readonly sections: readonly { readonly title?: string; readonly columns: readonly Column[] }[]
+  readonly moments: readonly Moment[]
+  readonly timelines: readonly Timeline[]
   readonly related: readonly { readonly page: string; readonly title: string; readonly filter: Sources }[]
   readonly form?: Form
   readonly actions: readonly Action[]

@@ -27,6 +27,15 @@ interface CellProps {
   readonly isWide?: boolean
 }
 
+/** Returns false if the cell would show nothing. */
+export function hasValue({ field, as, before }: Column, row: Row): boolean {
+  const isFilled = (name: string) => {
+    const value = valueAt(row, name)
+    return value !== null && value !== undefined && value !== '' && !(Array.isArray(value) && value.length === 0)
+  }
+  return isFilled(field) || (as === 'difference' && isFilled(before ?? ''))
+}
+
 /** Shows one value in the format of its column. A missing value is shown as a dash. */
 export function Cell({ column, row, href, isWide = false }: CellProps) {
   const { translate } = useLanguage()

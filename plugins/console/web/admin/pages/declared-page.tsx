@@ -1,7 +1,7 @@
 import { Button, Skeleton } from '@mantine/core'
 import { IconPencil } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
-import { lazy, Suspense, useEffect, useState } from 'react'
+import { Fragment, lazy, Suspense, useEffect, useState } from 'react'
 import { Redirect } from 'wouter'
 import { siteName, useLanguage } from '../../app/app.tsx'
 import { CallFailure } from '../api/call.ts'
@@ -14,6 +14,7 @@ import { useWhyNot } from '../api/why-not.ts'
 import { LazyCharts } from '../charts/lazy-charts.tsx'
 import { Tiles } from '../overview/tiles.tsx'
 import { useSite } from '../shell/site-context.ts'
+import { hasValue } from './cell.tsx'
 import { Copied } from './copied.tsx'
 import classes from './declared-page.module.css'
 import { RowDetails } from './facts.tsx'
@@ -25,6 +26,7 @@ import { Reference } from './reference-cell.tsx'
 import { fileLinkOf, isActionAvailable, isFile } from './row-actions.tsx'
 import { columnText, useFormats } from './shown-value.ts'
 import { allTime } from './time-range.ts'
+import { TimelineView } from './timeline.tsx'
 import { useActions } from './use-actions.tsx'
 
 const liveMs = 5_000
@@ -35,6 +37,7 @@ const FrameView = lazy(() => import('./frames/frame-view.tsx'))
 /** Shows a detail page with its actions. */
 function DetailView({ page, id }: { readonly page: DetailPage; readonly id: string }) {
   const whyNot = useWhyNot()
+  const { translate } = useLanguage()
   const api = useApi()
   const params = page.param === undefined ? {} : { [page.param]: id }
   const object = useQuery({
@@ -62,6 +65,11 @@ function DetailView({ page, id }: { readonly page: DetailPage; readonly id: stri
       <LoadFailure error={object.error} isPage onRetry={() => void object.refetch()} />
     )
   }
+  // Facts without a value say nothing. A section without facts is omitted.
+  const sections = page.sections
+    .map(({ columns, ...section }) => ({ ...section, columns: columns.filter((column) => hasValue(column, row)) }))
+    .filter(({ columns }) => columns.length > 0)
+  const hasTimeline = page.moments.length + page.timelines.length > 0
   return (
     <>
       {name !== '' && <p className={classes.kind}>{page.title}</p>}
@@ -106,11 +114,19 @@ function DetailView({ page, id }: { readonly page: DetailPage; readonly id: stri
       </div>
       <Tiles tiles={page.tiles} />
       <LazyCharts charts={page.charts} />
-      {page.sections.map(({ title, columns }) => (
-        <section key={title ?? ''} className={classes.section}>
-          {title !== undefined && <h2>{title}</h2>}
-          <RowDetails columns={columns} row={row} isHeaded={title !== undefined} />
-        </section>
+      {sections.map(({ title, columns }, index) => (
+        <Fragment key={title ?? ''}>
+          <section className={classes.section}>
+            {title !== undefined && <h2>{title}</h2>}
+            <RowDetails columns={columns} row={row} isHeaded={title !== undefined} />
+          </section>
+          {index === 0 && hasTimeline && (
+            <section className={classes.section}>
+              <h2>{translate('admin.timeline.title')}</h2>
+              <TimelineView page={page} object={row} id={id} />
+            </section>
+          )}
+        </Fragment>
       ))}
       {page.related.map(({ page: list, title, filter }) => (
         <section key={`${list} ${title}`} className={classes.related}>
