@@ -29,6 +29,7 @@ import { declaredPageTypes } from './declared-pages.ts'
 import { errorPage } from './error-page.ts'
 import { withMeasuredFigures } from './measured-figures.ts'
 import { nativePackagePage } from './native-packages.ts'
+import { pageOptionsPage } from './page-options.ts'
 import { personalDataPage } from './personal-data-page.ts'
 import { migrationPage, type PageLocale, permissionPage } from './plugin-pages.ts'
 import { requirementPage } from './requirement-page.ts'
@@ -55,6 +56,7 @@ async function pages(): Promise<Record<string, string>> {
       'dev/templates/presets/standard/_env.example': variablesOf(standard),
       'examples/quickstart/plinth.lock.json': lockFileText(createManifest(product.plugins, running)),
       'docs/permissions.md': permissionPage(product, published),
+      'docs/page-options.md': pageOptionsPage('.'),
       ...(await pagesOf('docs', 'en', running)),
       ...(await pagesOf('docs/zh-CN', 'zh-CN', running)),
       ...figurePages(),

@@ -71,6 +71,7 @@ const reference = [
   page('Configuration keys', '/configuration'),
   page('Error codes', '/errors'),
   page('Permissions', '/permissions'),
+  page('Page options', '/page-options'),
   page('Change sets', '/migrations'),
   page('Texts', '/reference/texts'),
   page('Runtime dependencies', '/dependencies'),
