@@ -59,7 +59,10 @@ export const framePage = record({
 export type FramePageDeclaration = DataOf<typeof framePage>
 
 interface FrameOptions
-  extends Pick<FramePageDeclaration, 'id' | 'title' | 'lead' | 'place' | 'script' | 'html' | 'style' | 'texts'> {
+  extends Pick<
+    FramePageDeclaration,
+    'id' | 'title' | 'lead' | 'place' | 'formerly' | 'script' | 'html' | 'style' | 'texts'
+  > {
   readonly reads?: readonly OperationId[]
   readonly writes?: readonly (FrameWrite & { readonly operation: OperationId })[]
 }

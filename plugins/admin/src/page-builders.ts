@@ -352,7 +352,7 @@ export interface Row<T> {
 /** Members of a list that do not depend on the type of its rows. */
 type ListMembers = Pick<
   ListPageDeclaration,
-  'id' | 'title' | 'lead' | 'place' | 'bulk' | 'create' | 'links' | 'forms' | 'detail' | 'empty' | 'live'
+  'id' | 'title' | 'lead' | 'place' | 'formerly' | 'bulk' | 'create' | 'links' | 'forms' | 'detail' | 'empty' | 'live'
 >
 
 interface ListOptions<O extends OperationId, T> extends ListMembers {
@@ -378,7 +378,7 @@ interface MomentOptions<T> extends Pick<PageMoment, 'title'> {
 }
 
 interface DetailOptions<O extends OperationId, T>
-  extends Pick<DetailPageDeclaration, 'id' | 'title' | 'place' | 'live'> {
+  extends Pick<DetailPageDeclaration, 'id' | 'title' | 'place' | 'formerly' | 'live'> {
   readonly name?: MemberNames<T, Plain>
   readonly param?: keyof Of<O, 'params'> & string
   readonly sections: readonly { readonly title?: LocalizedText; readonly columns: readonly For<PageColumn, T>[] }[]

@@ -39,7 +39,14 @@ const refresh = shaped<PageRefresh>({
   items: shape.text,
 })
 
-const link = record({ page: text, label: localized })
+const link = record({
+  page: text,
+  label: localized,
+  /** True if a row is created on the page. The button is then as prominent as `create`. */
+  creates: optional(flag),
+  /** True if the page belongs to a plugin that may be missing. */
+  optional: optional(flag),
+})
 /** A button that opens another page. */
 export type PageLink = DataOf<typeof link>
 

@@ -4,6 +4,7 @@ import {
   dotted,
   groupIcons,
   localized,
+  names,
   number,
   optional,
   type PageGroup,
@@ -43,6 +44,8 @@ export const page = {
   id: text,
   title: localized,
   place: optional(place),
+  /** Ids of removed pages. Their addresses open this page. */
+  formerly: optional(names),
   /** Id of the operation that the page reads. */
   source: text,
 }

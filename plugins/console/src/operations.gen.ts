@@ -14,6 +14,6 @@ declare module '@plinth/admin' {
     getConsoleLookups: { params: {}; query: {}; body: {}; data: { items: (Record<string, unknown>)[] }; sort: never }
     getConsolePage: { params: { id: string }; query: {}; body: {}; data: Record<string, unknown>; sort: never }
     getConsolePageRows: { params: { id: string }; query: { filters?: string; columns?: (string)[]; locale?: string }; body: {}; data: never; sort: never }
-    getConsolePages: { params: {}; query: {}; body: {}; data: { siteName: string; siteTitle: string; timeZone: string; units: Record<string, unknown>; groups: ({ id: string; title: string; icon?: string; pages: ({ id: string; title: string; kind: "list" | "detail" | "frame" | "own"; details: (string)[]; opens?: (string)[] })[] })[] }; sort: never }
+    getConsolePages: { params: {}; query: {}; body: {}; data: { siteName: string; siteTitle: string; timeZone: string; units: Record<string, unknown>; groups: ({ id: string; title: string; icon?: string; pages: ({ id: string; title: string; kind: "list" | "detail" | "frame" | "own"; details: (string)[]; formerly?: (string)[]; opens?: (string)[] })[] })[] }; sort: never }
   }
 }

@@ -1,4 +1,4 @@
-import { adminAttention, adminBulkAction, adminDetail, adminList } from '@plinth/admin'
+import { adminAttention, adminBulkAction, adminDetail, adminList, adminTile } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 import { eventTitles } from './event-titles.ts'
 
@@ -39,6 +39,7 @@ const outbox = adminList('getAdminEventsOutbox', (row) => ({
     '等待投递的事件，以及其他事件的投递结果。',
   ),
   place: { group: 'jobs', order: 50 },
+  formerly: ['events.backlog'],
   key: 'id',
   detail: 'events.event',
   columns: [
@@ -96,37 +97,43 @@ const event = adminDetail('getAdminEventsOutboxById', (it) => ({
   live: ['outbox_event', 'outbox_delivery'],
 }))
 
-const backlog = adminDetail('getAdminEventsOutboxBacklog', (it) => ({
-  id: 'events.backlog',
-  title: text('Outbox in numbers', '发件箱统计'),
-  place: { group: 'jobs', order: 60 },
-  sections: [
-    {
-      title: text('Needs attention', '需要关注'),
-      columns: [it.count('counts.failed'), it.count('blockedKeys'), it.time('oldestPendingAt')],
-    },
-    {
-      title: text('All events', '全部事件'),
-      columns: [
-        it.count('counts.pending'),
-        it.count('counts.scheduled'),
-        it.count('counts.delivered'),
-        it.count('counts.skipped'),
-        it.status(
-          'counted',
-          { exact: 'quiet', capped: 'warn' },
-          {
-            title: text('Accuracy of the numbers', '数字精度'),
-            labels: { exact: text('Exact', '精确'), capped: text('At least', '至少') },
-          },
-        ),
-      ],
-    },
-  ],
-  live: ['outbox_event'],
-}))
+export const pages = [outbox, event]
 
-export const pages = [outbox, event, backlog]
+export const outboxTiles = [
+  adminTile('getAdminEventsOutboxBacklog', {
+    id: 'events.failed',
+    page: 'events.outbox',
+    title: labels.failed,
+    order: 10,
+    field: 'counts.failed',
+    more: 'bad',
+    opens: { id: 'events.outbox', filter: { status: 'failed' } },
+  }),
+  adminTile('getAdminEventsOutboxBacklog', {
+    id: 'events.blocked',
+    page: 'events.outbox',
+    title: text('Keys that wait for a failed event', '因失败事件而等待的键'),
+    order: 20,
+    field: 'blockedKeys',
+    more: 'bad',
+  }),
+  adminTile('getAdminEventsOutboxBacklog', {
+    id: 'events.pending',
+    page: 'events.outbox',
+    title: labels.pending,
+    order: 30,
+    field: 'counts.pending',
+    opens: { id: 'events.outbox', filter: { status: 'pending' } },
+  }),
+  adminTile('getAdminEventsOutboxBacklog', {
+    id: 'events.delivered',
+    page: 'events.outbox',
+    title: labels.delivered,
+    order: 40,
+    field: 'counts.delivered',
+    opens: { id: 'events.outbox', filter: { status: 'delivered' } },
+  }),
+]
 
 export const needsAttention = [
   adminAttention('getAdminEventsOutboxBacklog', {

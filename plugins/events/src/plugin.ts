@@ -5,7 +5,7 @@ import { http, metrics } from '@plinth/http'
 import { auditTexts, definePlugin, kernel, optional, personalData } from '@plinth/kernel'
 import { pluginData } from '@plinth/kernel/host'
 import { sharedStore } from '@plinth/shared-store'
-import { needsAttention, pages } from './admin-pages.ts'
+import { needsAttention, outboxTiles, pages } from './admin-pages.ts'
 import { Backlog, deliveryMetrics } from './backlog.ts'
 import { keys } from './config.ts'
 import { events, outboxDeliveryFailed } from './contract.ts'
@@ -41,7 +41,7 @@ export default definePlugin({
     auditTexts.of(audited),
     personalData.of(({ database }: WithDatabase) => ({ events: eventTables(database) })),
     pluginData,
-    ...backOffice({ pages, attention: needsAttention }),
+    ...backOffice({ pages, attention: needsAttention, tiles: outboxTiles }),
     optional(labelSources),
   ],
   config: keys,

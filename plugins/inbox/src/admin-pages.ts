@@ -7,7 +7,6 @@ const receipts = adminList('getNotificationReadReceipts', (row) => ({
   id: 'notification.receipts',
   title: text('Read receipts', '已读回执'),
   lead: text('Recipients of inbox messages, and when they read them.', '站内信的接收人及阅读时间。'),
-  place: { group: 'messages', order: 40 },
   key: 'id',
   live: ['notification_inbox_item'],
   columns: [
@@ -24,7 +23,6 @@ const attachments = adminList('getNotificationMessageAttachments', (row) => ({
   id: 'notification.attachments',
   title: text('Attachments', '附件'),
   lead: text('Files attached to messages.', '随消息发送的文件。'),
-  place: { group: 'messages', order: 50 },
   key: 'id',
   columns: [
     row.text('name'),

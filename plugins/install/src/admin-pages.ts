@@ -25,6 +25,7 @@ const status = adminDetail('getAdminInstallDiagnostics', (it) => ({
   id: 'install.status',
   title: text('Installation', '安装状态'),
   place: { group: 'product', order: 30 },
+  formerly: ['install.records'],
   sections: [
     {
       columns: [
@@ -123,13 +124,17 @@ const status = adminDetail('getAdminInstallDiagnostics', (it) => ({
       ],
     }),
   ],
+  related: [
+    { page: 'install.sessions', title: text('Installation runs', '安装记录'), filter: {} },
+    { page: 'install.audit', title: text('Audit', '审计'), filter: {} },
+    { page: 'storage.disks', title: text('Storage', '存储'), filter: {}, optional: true },
+  ],
 }))
 
 const sessions = adminList('getAdminInstallSessions', (row) => ({
   id: 'install.sessions',
   title: text('Installation runs', '安装记录'),
   lead: text('All installation attempts, newest first.', '全部安装尝试，最新的在前。'),
-  place: { group: 'product', order: 40 },
   key: 'id',
   detail: 'install.session',
   live: ['install_session'],
@@ -179,30 +184,6 @@ const one = adminDetail('getAdminInstallSessionsBySessionId', (it) => ({
   ],
 }))
 
-const records = adminDetail('getAdminInstallExecutionLogs', (it) => ({
-  id: 'install.records',
-  title: text('Installation steps', '安装步骤记录'),
-  place: { group: 'product', order: 45 },
-  sections: [
-    {
-      columns: [
-        it.rows('records', (row) => [
-          row.time('occurredAt'),
-          row.reference('stepCode', step),
-          row.status('status', tones, { labels }),
-          row.text('message'),
-          row.reference(
-            'sessionId',
-            { labels: 'install.session', page: 'install.session' },
-            { title: text('Installation run', '安装过程') },
-          ),
-        ]),
-      ],
-    },
-  ],
-  live: ['install_record'],
-}))
-
 const audit = adminList('getAdminInstallAuditLogs', (row) => ({
   id: 'install.audit',
   title: text('Installation audit', '安装审计'),
@@ -210,7 +191,6 @@ const audit = adminList('getAdminInstallAuditLogs', (row) => ({
     'All actions in the installer and on this installation, including rejected ones.',
     '安装入口中以及针对此安装的全部操作，包括被拒绝的操作。',
   ),
-  place: { group: 'product', order: 50 },
   key: 'id',
   detail: 'install.audit-entry',
   live: ['install_audit'],
@@ -266,7 +246,7 @@ const auditEntry = adminDetail('getAdminInstallAuditLogsById', (it) => ({
   ],
 }))
 
-export const pages = [status, sessions, one, records, audit, auditEntry]
+export const pages = [status, sessions, one, audit, auditEntry]
 
 export const needsAttention = [
   adminAttention('getAdminInstallSteps', {

@@ -117,6 +117,7 @@ const ledger = adminList('getAdminMemberPointsLedgers', (row) => ({
   title: text('Points ledger', '积分流水'),
   lead: text('All changes of points, with actor and reason.', '每一笔积分变动，以及操作者和原因。'),
   place: { group: 'points', order: 20 },
+  links: [{ page: 'member-points.days', label: text('By day', '按日统计') }],
   key: 'id',
   columns: [
     row.time('createdAt'),
@@ -336,7 +337,6 @@ const days = adminList('getAdminMemberPointsDays', (row) => ({
     'Points granted, returned, used, taken back and expired per day, for all members. The last few minutes are not included yet.',
     '全部会员每日发放、退回、使用、收回和过期的积分。最近几分钟的数据稍后计入。',
   ),
-  place: { group: 'points', order: 60 },
   key: 'id',
   live: ['points_day'],
   columns: [

@@ -124,6 +124,10 @@ const rules = adminList('getNotificationRules', (row) => ({
   search: 'keyword',
   filters: ['enabled'],
   sort: 'code',
+  links: [
+    { page: 'notification.rule-templates', label: text('Rule templates', '规则模板') },
+    { page: 'notification.rule-summary', label: text('Statistics', '统计') },
+  ],
   create: adminForm('postNotificationRules', {
     title: text('New rule', '新建规则'),
     fields: ['code', ...ruleFields],
@@ -216,7 +220,6 @@ const templates = adminList('getNotificationRulesTemplates', (row) => ({
     'Suggested rules. To create a rule from a template, select its recipients.',
     '建议的规则。选择接收人即可根据模板创建规则。',
   ),
-  place: { group: 'rules', order: 30 },
   key: 'code',
   columns: [
     row.text('displayName'),
@@ -253,7 +256,6 @@ const templates = adminList('getNotificationRulesTemplates', (row) => ({
 const opsSummary = adminDetail('getNotificationRulesOpsSummary', (it) => ({
   id: 'notification.rule-summary',
   title: text('Rule statistics', '规则统计'),
-  place: { group: 'rules', order: 40 },
   live: ['notification_rule'],
   sections: [
     { columns: [it.count('total'), it.count('enabled'), it.count('disabled')] },

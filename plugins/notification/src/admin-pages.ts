@@ -3,12 +3,13 @@ import {
   adminBulkAction,
   adminDetail,
   adminList,
+  adminTile,
   adminTimeline,
   metricChart,
   type Operations,
   type Row,
 } from '@plinth/admin'
-import { bilingual as text } from '@plinth/kernel'
+import { type LocalizedText, bilingual as text } from '@plinth/kernel'
 import { failureTexts } from './failure-texts.ts'
 
 const channel = { labels: 'notification.channel' }
@@ -77,6 +78,7 @@ const sendLog = adminList('getNotificationSendLogs', (row) => ({
   title: text('Send log', '发送记录'),
   lead: text('Outcome of each message on each channel.', '每条消息在各渠道的发送结果。'),
   place: { group: 'messages', order: 20 },
+  formerly: ['notification.send-summary'],
   key: 'id',
   detail: 'notification.send',
   live: ['notification_send_log'],
@@ -102,6 +104,7 @@ const sendLog = adminList('getNotificationSendLogs', (row) => ({
     'notificationId',
   ],
   sort: '-createdAt',
+  links: [{ page: 'social.messages', label: text('WeChat messages', '微信消息记录'), optional: true }],
   actions: [
     row.action('postNotificationSendLogsByIdRetry', {
       label: retry,
@@ -216,45 +219,31 @@ const send = adminDetail('getNotificationSendLogsById', (it) => ({
   ],
 }))
 
-const summary = adminDetail('getNotificationSendLogsSummary', (it) => ({
-  id: 'notification.send-summary',
-  title: text('Send statistics', '发送统计'),
-  place: { group: 'messages', order: 30 },
-  live: ['notification_send_log'],
-  sections: [
-    {
-      columns: [
-        it.count('total'),
-        it.count('success'),
-        it.count('failed'),
-        it.count('failedLast24h'),
-        it.count('retryable', { title: text('Can be sent again', '可重发') }),
-        it.count('waiting'),
-        it.count('retried'),
-        it.count('sending'),
-        it.count('unknown'),
-        it.count('dead'),
-        it.status(
-          'counted',
-          { exact: 'quiet', capped: 'warn' },
-          {
-            title: text('Accuracy of recent failures', '近期失败数的精度'),
-            labels: { exact: text('Exact', '精确'), capped: text('At least', '下限') },
-          },
-        ),
-      ],
-    },
-  ],
-  related: [
-    {
-      page: 'notification.send-log',
-      title: text('Failures that can be sent again', '可重发的失败记录'),
-      filter: { retryableOnly: { value: true } },
-    },
-  ],
-}))
+export const sendPages = [sendLog, send]
 
-export const sendPages = [sendLog, send, summary]
+const onSendLog = (
+  field: 'failedLast24h' | 'retryable' | 'waiting' | 'unknown',
+  title: LocalizedText,
+  order: number,
+  filter: Readonly<Record<string, string>>,
+) =>
+  adminTile('getNotificationSendLogsSummary', {
+    id: `notification.log-${field.toLowerCase()}`,
+    page: 'notification.send-log',
+    title,
+    order,
+    field,
+    opens: { id: 'notification.send-log', filter },
+  })
+export const sendLogTiles = [
+  onSendLog('failedLast24h', text('Failed in the last 24 hours', '最近 24 小时失败'), 10, {
+    status: 'failed',
+    from: '24h',
+  }),
+  onSendLog('unknown', text('Outcome unknown', '结果未知'), 20, { status: 'unknown' }),
+  onSendLog('retryable', text('Can be sent again', '可重发'), 30, { retryableOnly: 'true' }),
+  onSendLog('waiting', text('Wait for another attempt', '等待再次尝试'), 40, { status: 'deferred' }),
+]
 
 export const sendsNeedAttention = [
   adminAttention('getNotificationSendLogsSummary', {

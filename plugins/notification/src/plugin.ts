@@ -2,7 +2,7 @@ import { backOffice, labelSources } from '@plinth/admin'
 import { verificationCodeSender } from '@plinth/iam'
 import { auditTexts, definePlugin, notificationChannel, optional, personalData, type ServicesOf } from '@plinth/kernel'
 import { createDayFormatter } from '@plinth/site'
-import { sendCharts, sendPages, sendsNeedAttention, sendTimelines } from './admin-pages.ts'
+import { sendCharts, sendLogTiles, sendPages, sendsNeedAttention, sendTimelines } from './admin-pages.ts'
 import { channelPages, channelsNeedAttention } from './channels/channel-pages.ts'
 import { channelRoutes } from './channels/channel-routes.ts'
 import { keys } from './config.ts'
@@ -58,7 +58,7 @@ export default definePlugin({
       pages: ({ database }: Services) => database && [...sendPages, ...messagePages, ...channelPages],
       attention: ({ database }: Services) => database && [...sendsNeedAttention, ...channelsNeedAttention],
       charts: ({ metrics, database }: Services) => [...(metrics ? sendCharts : []), ...(database ? figureCharts : [])],
-      tiles: ({ database }: Services) => database && sendTiles,
+      tiles: ({ database }: Services) => database && [...sendTiles, ...sendLogTiles],
       timelines: ({ database }: Services) => database && sendTimelines,
     }),
     optional(labelSources),

@@ -62,6 +62,7 @@ const apps = adminList('getAdminOpenPlatformApps', (row) => ({
   search: 'keyword',
   filters: [{ name: 'status', labels }],
   sort: 'name',
+  links: [{ page: 'open-platform.scopes', label: text('Scopes', '权限范围') }],
   create: adminForm('postAdminOpenPlatformApps', {
     title: text('New application', '新建应用'),
     fields: [...fields],
@@ -155,7 +156,6 @@ const scopes = adminList('getAdminOpenPlatformScopes', (row) => ({
   id: 'open-platform.scopes',
   title: text('Scopes of applications', '开放平台授权范围'),
   lead: text('Scopes that plugins declare and that applications can be granted.', '各插件声明的、可授予应用的范围。'),
-  place: { group: 'integrations', order: 30 },
   key: 'code',
   columns: [
     row.text('displayName'),

@@ -53,6 +53,7 @@ const tasks = adminList('getAdminSchedulerTasks', (row) => ({
     row.flag('autoStartup', { hidden: true }),
   ],
   filters: [{ name: 'outcome', labels: outcomes }, 'overdue', 'paused'],
+  links: [{ page: 'scheduler.clock', label: text('Clock', '时钟') }],
   actions: [
     row.action('postAdminSchedulerTasksByNameRunNow', runNow),
     row.action('postAdminSchedulerTasksByNamePause', pause),

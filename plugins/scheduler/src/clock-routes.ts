@@ -19,7 +19,6 @@ const remedies = {
 export const clockPage = adminDetail('getAdminSchedulerClock', (it) => ({
   id: 'scheduler.clock',
   title: text('Clock', '时钟'),
-  place: { group: 'jobs', order: 30 },
   sections: [
     {
       columns: [

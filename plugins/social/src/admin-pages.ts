@@ -7,7 +7,6 @@ const messages = adminList('getAdminSocialMessages', (row) => ({
   id: 'social.messages',
   title: text('WeChat messages', '微信消息记录'),
   lead: text('Outcome of each WeChat message.', '每条微信消息的发送结果。'),
-  place: { group: 'messages', order: 60 },
   key: 'id',
   live: ['social_outbound'],
   columns: [

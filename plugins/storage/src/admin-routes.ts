@@ -24,7 +24,6 @@ const disks = adminList('getAdminStorageDisks', (row) => ({
     'Where the product keeps files. Each disk was asked just now whether it can be written to.',
     '系统保存文件的位置。打开本页时已逐一检查各磁盘能否写入。',
   ),
-  place: { group: 'product', order: 25 },
   key: 'name',
   detail: 'storage.disk',
   columns: [

@@ -5,11 +5,12 @@ import {
   adminForm,
   adminList,
   adminPreview,
+  adminTile,
   adminTimeline,
   type Operations,
   type Row,
 } from '@plinth/admin'
-import { bilingual as text } from '@plinth/kernel'
+import { type LocalizedText, bilingual as text } from '@plinth/kernel'
 import { paymentStatusNames, paymentStatusTones } from '@plinth/money/payments'
 import {
   attemptReasonNames,
@@ -475,6 +476,8 @@ const audits = adminList('getAdminWeb3PaymentSettlementAuditLogs', (row) => ({
     '将已结算订单与链上数据再次核对的记录，以及发现的差异。',
   ),
   place: { group: 'orders', order: 220 },
+  formerly: ['web3-settlement.summary'],
+  links: [{ page: 'web3-settlement.candidates', label: text('Compensation', '补偿') }],
   key: 'id',
   detail: 'web3-settlement.audit',
   live: ['web3_settlement_audit_log'],
@@ -505,7 +508,6 @@ const candidates = adminList('getAdminWeb3PaymentSettlementAuditLogsCompensation
   id: 'web3-settlement.candidates',
   title: text('Compensation', '补偿处理'),
   lead: text('Open audits with a risk, and the suggested actions.', '有风险且未处理的审计及处理建议。'),
-  place: { group: 'orders', order: 230 },
   key: 'id',
   detail: 'web3-settlement.audit',
   columns: auditColumns(row),
@@ -613,43 +615,6 @@ const audit = adminDetail('getAdminWeb3PaymentSettlementAuditLogsById', (it) => 
   ],
 }))
 
-const summary = adminDetail('getAdminWeb3PaymentSettlementAuditLogsSummary', (it) => ({
-  id: 'web3-settlement.summary',
-  title: text('Settlement audit statistics', '结算审计统计'),
-  place: { group: 'orders', order: 240 },
-  live: ['web3_settlement_audit_log'],
-  sections: [
-    {
-      columns: [
-        it.count('total'),
-        it.count('open'),
-        it.count('resolved'),
-        it.count('ignored'),
-        it.count('risky'),
-        it.count('openReorgSuspected'),
-      ],
-    },
-    {
-      title: text('Open, by risk', '待处理（按风险）'),
-      columns: [
-        it.count('openByRiskLevel.high', { title: riskLevelNames.high }),
-        it.count('openByRiskLevel.medium', { title: riskLevelNames.medium }),
-        it.count('openByRiskLevel.low', { title: riskLevelNames.low }),
-        it.count('openByRiskLevel.none', { title: riskLevelNames.none }),
-      ],
-    },
-    {
-      title: text('All, by risk', '全部（按风险）'),
-      columns: [
-        it.count('byRiskLevel.high', { title: riskLevelNames.high }),
-        it.count('byRiskLevel.medium', { title: riskLevelNames.medium }),
-        it.count('byRiskLevel.low', { title: riskLevelNames.low }),
-        it.count('byRiskLevel.none', { title: riskLevelNames.none }),
-      ],
-    },
-  ],
-}))
-
 const unmatchedTones = { open: 'warn', credited: 'good', repaid: 'good', used: 'quiet' } as const
 const kindTones = { late: 'warn', double: 'warn', short: 'bad', long: 'warn', unknown: 'bad' } as const
 const sourceTones = { order: 'quiet', review: 'info', operator: 'info' } as const
@@ -700,6 +665,23 @@ const unmatchedPayments = adminList('getAdminWeb3UnmatchedPayments', (row) => ({
     ],
   }),
 }))
+
+const onAudits = (id: string, field: SummaryField, title: LocalizedText, order: number) =>
+  adminTile('getAdminWeb3PaymentSettlementAuditLogsSummary', {
+    id: `web3-settlement.${id}`,
+    page: 'web3-settlement.audits',
+    title,
+    order,
+    field,
+    more: 'bad',
+  })
+type SummaryField = 'open' | 'risky' | 'openReorgSuspected' | 'openByRiskLevel.high'
+export const auditTiles = [
+  onAudits('open', 'open', text('Open', '待处理'), 10),
+  onAudits('high', 'openByRiskLevel.high', text('Open with a high risk', '待处理（高风险）'), 20),
+  onAudits('risky', 'risky', text('With a risk', '有风险'), 30),
+  onAudits('reorg', 'openReorgSuspected', text('Chain changed afterwards', '疑似链重组'), 40),
+]
 
 /** Reviews and transfers of an order, on the page of the order. */
 export const timelines = [
@@ -827,7 +809,7 @@ const unmatchedPayment = adminDetail('getAdminWeb3UnmatchedPaymentsById', (it) =
   ],
 }))
 
-export const pages = [reviews, reviewDetail, audits, candidates, audit, summary, unmatchedPayments, unmatchedPayment]
+export const pages = [reviews, reviewDetail, audits, candidates, audit, unmatchedPayments, unmatchedPayment]
 
 export const needsAttention = [
   adminAttention('getAdminWeb3PaymentSettlementAuditLogsSummary', {

@@ -5,7 +5,7 @@ import { settlementFailed } from '@plinth/events'
 import { auditTexts, definePlugin, optional, personalData } from '@plinth/kernel'
 import { paymentNamed, refundVerifier } from '@plinth/money/payments'
 import { type Chain, chainUse } from '@plinth/web3'
-import { needsAttention, pages, timelines } from './admin-pages.ts'
+import { auditTiles, needsAttention, pages, timelines } from './admin-pages.ts'
 import { auditRoutes } from './audit/audit-routes.ts'
 import { keys } from './config.ts'
 import { orderSettlements } from './contract.ts'
@@ -47,6 +47,7 @@ export default definePlugin({
     ...backOffice({
       pages,
       attention: needsAttention,
+      tiles: auditTiles,
       timelines,
       labels: ({ database }: WithDatabase) => ({ 'web3-settlement.review': reviewLabels(database) }),
     }),

@@ -78,6 +78,9 @@ const apiRoutes = [
               title: Type.String(),
               kind: Type.Enum(['list', 'detail', 'frame', 'own']),
               details: Type.Array(Type.String(), { description: 'Ids of the detail pages that open from this page.' }),
+              formerly: Type.Optional(
+                Type.Array(Type.String(), { description: 'Ids of removed pages whose addresses open this page.' }),
+              ),
               opens: Type.Optional(
                 Type.Array(Type.String(), {
                   description: 'Parameters of the address of a custom page that receive the id of an object.',
@@ -100,7 +103,11 @@ const apiRoutes = [
         units: unitsIn(units, locale),
         groups: groups.map((group) => ({
           ...group,
-          pages: group.pages.map((page) => ({ ...page, details: [...page.details] })),
+          pages: group.pages.map(({ formerly, ...page }) => ({
+            ...page,
+            details: [...page.details],
+            ...(formerly === undefined ? {} : { formerly: [...formerly] }),
+          })),
         })),
       }
     },

@@ -32,6 +32,8 @@ interface PageEntry {
   readonly kind: AnyPage['kind']
   /** Detail pages that open from this page. */
   readonly details: readonly string[]
+  /** Ids of removed pages whose addresses open this page. */
+  readonly formerly?: readonly string[]
 }
 
 /** A page that a plugin declares, or a custom page of the console. */
@@ -91,7 +93,8 @@ export class PageRegistry {
       id: page.id,
       kind: page.kind,
       title: localize(page.title, locale),
-      details: page.kind === 'list' && page.detail !== undefined ? [page.detail] : [],
+      details: this.#openedFrom(page),
+      ...(page.kind === 'own' || page.formerly === undefined ? {} : { formerly: page.formerly }),
       ...(page.kind === 'own' && page.opens !== undefined ? { opens: page.opens } : {}),
     })
     return this.#groups().flatMap((group) => {
@@ -323,6 +326,20 @@ export class PageRegistry {
       page: (id) => this.#pageOf(id),
       hasLabels: (kind) => this.#parts.labels.has(kind),
     }
+  }
+
+  /** Returns the pages that open from a page and have no place of their own. They belong to the place of the page. */
+  #openedFrom(page: AnyPage): readonly string[] {
+    if (page.kind !== 'list' && page.kind !== 'detail') return []
+    const opened =
+      page.kind === 'list'
+        ? [...(page.detail === undefined ? [] : [page.detail]), ...(page.links ?? []).map((link) => link.page)]
+        : (page.related ?? []).map((related) => related.page)
+    return opened.flatMap((id) => {
+      const target = this.#parts.pages.get(id)
+      if (target === undefined || target.place !== undefined || target.id === page.id) return []
+      return [id, ...(target.kind === 'list' && target.detail !== undefined ? [target.detail] : [])]
+    })
   }
 
   #timelines() {

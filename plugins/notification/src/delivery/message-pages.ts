@@ -47,7 +47,10 @@ const messages = adminList('getNotifications', (row) => ({
     row.text('template', { mono: true, hidden: true }),
   ],
   filters: [{ name: 'state', labels: messageStates }],
-  links: [{ page: 'notification.compose', label: text('New message', '写消息') }],
+  links: [
+    { page: 'notification.compose', label: text('New message', '写消息'), creates: true },
+    { page: 'notification.scheduled', label: text('Waiting messages', '定时消息') },
+  ],
   actions: [row.action('postAdminNotificationMessagesByIdCancel', { ...cancel, when: { state: 'queued' } })],
 }))
 
@@ -55,7 +58,6 @@ const scheduled = adminList('getAdminNotificationScheduledMessages', (row) => ({
   id: 'notification.scheduled',
   title: text('Waiting messages', '定时消息'),
   lead: text('Messages that are not sent yet. You can cancel them.', '尚未发送的消息，可以取消。'),
-  place: { group: 'messages', order: 12 },
   key: 'id',
   detail: 'notification.message',
   live: ['notification_message'],
@@ -70,7 +72,7 @@ const scheduled = adminList('getAdminNotificationScheduledMessages', (row) => ({
     row.status('priority', priorityTones, { labels: priorities, hidden: true }),
   ],
   sort: 'notBefore',
-  links: [{ page: 'notification.compose', label: text('New message', '写消息') }],
+  links: [{ page: 'notification.compose', label: text('New message', '写消息'), creates: true }],
   actions: [row.action('postAdminNotificationMessagesByIdCancel', cancel)],
   empty: text(
     'No message is waiting. To schedule a message, choose a time on the page "New message".',

@@ -1,5 +1,5 @@
 import { Button, Checkbox, Table } from '@mantine/core'
-import { IconArrowDown, IconArrowUp, IconDownload, IconPlus, IconRefresh } from '@tabler/icons-react'
+import { IconArrowDown, IconArrowUp, IconChevronRight, IconDownload, IconPlus, IconRefresh } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { type KeyboardEvent, type MouseEvent, type ReactNode, useEffect, useId, useRef, useState } from 'react'
 import { Link, useLocation } from 'wouter'
@@ -65,8 +65,15 @@ export function ListView({ page }: { readonly page: ListPage }) {
               {one.title}
             </Button>
           ))}
-          {page.links.map(({ page: linked, label }) => (
-            <Button key={linked} component={Link} href={`/${linked}`} leftSection={<IconPlus size={16} aria-hidden />}>
+          {page.links.map(({ page: linked, label, creates = false }) => (
+            <Button
+              key={linked}
+              component={Link}
+              href={`/${linked}`}
+              variant={creates ? 'filled' : 'default'}
+              leftSection={creates ? <IconPlus size={16} aria-hidden /> : undefined}
+              rightSection={creates ? undefined : <IconChevronRight size={16} aria-hidden />}
+            >
               {label}
             </Button>
           ))}

@@ -22,6 +22,10 @@ export function placeOf(places: readonly Place[], pageId: string) {
   return undefined
 }
 
+/** Returns the page that an address of a removed page opens. */
+export const successorOf = (places: readonly Place[], pageId: string): string | undefined =>
+  places.flatMap(({ pages }) => pages).find(({ formerly = [] }) => formerly.includes(pageId))?.id
+
 /** Returns the conditions that need attention and the numbers of unsaved forms, both by page id. */
 export function usePageMarks() {
   const { counted } = useAttention('navigation')

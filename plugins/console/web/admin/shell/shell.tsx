@@ -1,7 +1,7 @@
 import { Modal } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { lazy, type ReactNode, Suspense, useEffect, useRef, useState, useSyncExternalStore } from 'react'
-import { Route, Router, Switch, useLocation } from 'wouter'
+import { Redirect, Route, Router, Switch, useLocation } from 'wouter'
 import { menusId, siteName, useLanguage } from '../../app/app.tsx'
 import { Boundary } from '../../app/boundary.tsx'
 import { FailureNotice } from '../../app/notice.tsx'
@@ -18,7 +18,7 @@ import { Home } from './home.tsx'
 import { isTyping } from './is-typing.tsx'
 import { UserPreferencesContext, usePreferencesOfUser, useUserPreferences } from './kept-context.ts'
 import { Navigation } from './navigation.tsx'
-import { PlaceTabs, placeOf } from './places.tsx'
+import { PlaceTabs, placeOf, successorOf } from './places.tsx'
 import { ProofDialog } from './session/proof-dialog.tsx'
 import type { SessionState } from './session/session-state.ts'
 import { SignInForm, SignInPage } from './session/sign-in.tsx'
@@ -203,13 +203,15 @@ function PageOfAddress({
               <Home account={account} session={session} />
             </Route>
             <Route path="/:page/:id?">
-              {({ page, id }) =>
-                Object.hasOwn(ownPages, decodeURIComponent(page)) ? (
+              {({ page, id }) => {
+                const now = successorOf(places, decodeURIComponent(page))
+                if (now !== undefined) return <Redirect to={`/${now}`} replace />
+                return Object.hasOwn(ownPages, decodeURIComponent(page)) ? (
                   <OwnPage key={page} id={decodeURIComponent(page)} />
                 ) : (
                   <DeclaredPage key={page} page={decodeURIComponent(page)} id={id && decodeURIComponent(id)} />
                 )
-              }
+              }}
             </Route>
           </Switch>
         </Suspense>
