@@ -122,6 +122,8 @@ const outcome = record({
   field: named('outcome'),
   /** All other values are failures. */
   good: list(plainValue, 1),
+  /** Member with the reason of a failure, as text for people. It is searched like `field`. */
+  reason: optional(named('outcome')),
 })
 /** Which values of a response mean that the write succeeded. The HTTP response is successful in both cases. */
 export type PageOutcome = DataOf<typeof outcome>

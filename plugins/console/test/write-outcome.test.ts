@@ -24,6 +24,19 @@ t.test('one value decides between success and failure, and its display name is s
   t.strictSame(resultOf({ outcome: { field: 'fault', good: [null] } }, { fault: null }).isFailure, false)
 })
 
+t.test('a failure says why', async (t) => {
+  const because = { ...outcome, reason: 'result.errorMessage' }
+  const failed = (errorMessage: string | null) => ({ result: { outcome: 'rejected', errorMessage } })
+  const refused = 'Connection refused'
+  t.strictSame(resultOf({ outcome: because }, failed(refused)).text, `Send: Rejected. ${refused}`)
+  t.strictSame(resultOf({ outcome: because }, failed(null)).text, 'Send: Rejected')
+  t.strictSame(
+    resultOf({ outcome: because }, [failed(null), failed(refused)]).text,
+    `Send: 0 of 2 succeeded. ${refused}`,
+  )
+  t.strictSame(resultOf({ outcome: because }, { result: { outcome: 'accepted', errorMessage: refused } }).text, 'Done')
+})
+
 t.test('several values are counted, in lists, in pages and in inner lists', async (t) => {
   const counted = { text: 'Send: 1 of 2 succeeded.', isFailure: true }
   t.strictSame(resultOf({ outcome }, sent('accepted', 'rejected')), counted)

@@ -69,7 +69,7 @@ const retried = {
     it.text('result.errorCode', failure),
     it.text('result.messageId', { mono: true }),
   ],
-  outcome: { field: 'result.outcome', good: ['accepted'] },
+  outcome: { field: 'result.outcome', good: ['accepted'], reason: 'result.errorMessage' },
   created: { page: 'notification.send', field: 'logId' },
 } as const
 
@@ -136,7 +136,7 @@ const sendLog = adminList('getNotificationSendLogs', (row) => ({
         it.text('result.errorCode', failure),
         it.text('result.errorMessage'),
       ],
-      outcome: { field: 'result.outcome', good: ['accepted'] },
+      outcome: { field: 'result.outcome', good: ['accepted'], reason: 'result.errorMessage' },
     }),
   ],
 }))

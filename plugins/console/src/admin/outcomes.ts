@@ -50,8 +50,12 @@ export function outcomeProblems(outcome: PageOutcome | undefined, operation: Ope
   const member = memberIn(result, outcome.field)
   if (member === undefined) return [`"${outcome.field}" is not a member of the result`]
   const { enum: values } = withoutNull(member) ?? {}
-  if (values === undefined) return []
-  return outcome.good
-    .filter((value) => value !== null && !values.includes(value))
-    .map((value) => `"${value}" is not a value of "${outcome.field}"`)
+  const unknown = values === undefined ? [] : outcome.good.filter((value) => value !== null && !values.includes(value))
+  const { reason } = outcome
+  return [
+    ...unknown.map((value) => `"${value}" is not a value of "${outcome.field}"`),
+    ...(reason === undefined || memberIn(result, reason) !== undefined
+      ? []
+      : [`"${reason}" is not a member of the result`]),
+  ]
 }

@@ -57,7 +57,7 @@ function actionsOf(row: Row<Channel>) {
         it.text('providerMessage'),
         it.reference('logId', send, { title: text('Send log entry', '发送记录') }),
       ],
-      outcome: { field: 'outcome', good: ['accepted'] },
+      outcome: { field: 'outcome', good: ['accepted'], reason: 'hint' },
     })
   return [
     row.action('postAdminNotificationChannelsByCodeVerify', {
@@ -74,7 +74,7 @@ function actionsOf(row: Row<Channel>) {
         it.text('reason'),
         it.text('detail'),
       ],
-      outcome: { field: 'verified', good: [true] },
+      outcome: { field: 'verified', good: [true], reason: 'detail' },
     }),
     test('nothing'),
     test('email', ['email']),

@@ -115,6 +115,7 @@ export interface Write extends Operation, Pick<Declared.Form, 'created' | 'reaso
   readonly outcome?: {
     readonly field: string
     readonly good: readonly Value[]
+    readonly reason?: string
     readonly labels?: Readonly<Record<string, string>>
   }
   /** Titles of the members that are sent without user input. */

@@ -49,6 +49,7 @@ function DetailView({ page, id }: { readonly page: DetailPage; readonly id: stri
   const { choose, dialog } = useActions(
     page.actions,
     page.sections.flatMap(({ columns }) => columns),
+    page.name,
   )
   const row = object.data
   const surroundings = { formats: useFormats(), units: useSite().units }

@@ -8,7 +8,7 @@ import type { Action, Column } from '../api/page-types.ts'
 import { type Row, valuesFromRow } from '../api/row-values.ts'
 import { useWrite } from '../api/use-write.ts'
 import { type ToastButton, toasts } from '../shell/toasts.ts'
-import { ActionDialog, useActionText } from './forms/action-dialogs.tsx'
+import { ActionDialog, useActionName, useActionText } from './forms/action-dialogs.tsx'
 import { nested } from './forms/form-state.ts'
 import { resultOfWrite } from './forms/write-outcome.ts'
 
@@ -24,15 +24,18 @@ export interface ChosenAction {
  *
  * @param actions all actions of the page
  * @param columns columns of the page. They determine the format of members in the text of the dialog
+ * @param name member with the name of the object; default: the column that links to its page
  */
 export function useActions(
   actions: readonly Action[],
   columns: readonly Column[],
+  name?: string,
 ): { choose(chosen: ChosenAction): void; readonly dialog: ReactNode } {
   const { translate } = useLanguage()
   const api = useApi()
   const client = useQueryClient()
   const textOf = useActionText(columns)
+  const nameOf = useActionName(columns, name)
   // The chosen action is stored here, so that the typed input remains if the row disappears from the page.
   const [chosen, setChosen] = useState<ChosenAction>()
   const { mutate } = useWrite<Row | null, ChosenAction>(
@@ -50,7 +53,7 @@ export function useActions(
         const inverse = actions.find(({ operation }) => operation === action.undo)
         // The response contains the new version of the row.
         const button = inverse?.allowed && start('admin.undo', { action: inverse, row: { ...row, ...answer } })
-        const title = action.label
+        const title = nameOf(action.label, row)
         const done = action.confirm === undefined ? translate('admin.done', { title }) : textOf(action.confirm, row)
         const { text, isFailure } = resultOfWrite(action, answer, { translate, title, done })
         toasts.show(text, { isFailure, ...(button && { button }) })
@@ -60,7 +63,7 @@ export function useActions(
         void client.invalidateQueries()
         const text = error.message === '' ? translate('app.failure.unreachable') : error.message
         const button = error.kind === 'away' ? start('app.failure.retry', failed) : undefined
-        toasts.show(`${failed.action.label}: ${text}`, { isFailure: true, button })
+        toasts.show(`${nameOf(failed.action.label, failed.row)}: ${text}`, { isFailure: true, button })
       },
     },
   )
@@ -70,6 +73,13 @@ export function useActions(
   })
   return {
     choose: (next) => (next.action.undo === undefined ? setChosen(next) : mutate(next)),
-    dialog: chosen !== undefined && <ActionDialog {...chosen} columns={columns} onClose={() => setChosen(undefined)} />,
+    dialog: chosen !== undefined && (
+      <ActionDialog
+        {...chosen}
+        columns={columns}
+        name={nameOf(chosen.action.label, chosen.row)}
+        onClose={() => setChosen(undefined)}
+      />
+    ),
   }
 }

@@ -14,6 +14,8 @@ interface ActionDialogProps {
   readonly row: Row
   /** Columns of the page. They determine the format of members in the text of the action. */
   readonly columns: readonly Column[]
+  /** Name of the action in the message after it. */
+  readonly name: string
   onClose(): void
 }
 
@@ -33,14 +35,30 @@ export function useActionText(columns: readonly Column[]): (text: string, row: R
     )
 }
 
+/**
+ * Returns a function that returns the name of an action with the name of its row, for the message after the action. The
+ * name of a row is in the column that links to its page, or in the member that is the name of the page.
+ */
+export function useActionName(columns: readonly Column[], name?: string): (label: string, row: Row) => string {
+  const { translate } = useLanguage()
+  const surroundings = { formats: useFormats(), units: useSite().units }
+  const column = columns.find(({ link, field }) => (name === undefined ? link === true : field === name))
+  const field = name ?? column?.field
+  return (label, row) => {
+    const shown = field === undefined || column?.as === 'reference' ? '' : columnText(column, field, row, surroundings)
+    return shown === '' ? label : translate('admin.named', { title: label, name: shown })
+  }
+}
+
 /** Dialog for an action on a row, or on the object of a detail page. */
-export function ActionDialog({ action, row, columns, onClose }: ActionDialogProps) {
+export function ActionDialog({ action, row, columns, name, onClose }: ActionDialogProps) {
   const filled = useActionText(columns)
   return (
     <WriteDialog
       write={action}
       row={row}
       title={action.label}
+      name={name}
       submit={action.label}
       fields={action.ask ?? []}
       initial={nothing}

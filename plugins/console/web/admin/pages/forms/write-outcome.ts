@@ -23,15 +23,31 @@ export function resultOfWrite(
   { translate, title, done }: { readonly translate: Translate; readonly title: string; readonly done: string },
 ): WriteResult {
   if (outcome === undefined) return { text: done, isFailure: false }
-  const values = valuesAt(valueAt(answer, 'items') ?? answer, outcome.field.split('.'))
+  const found = valueAt(answer, 'items') ?? answer
+  const values = valuesAt(found, outcome.field.split('.'))
   const count = values.length
   const good = values.filter((value) => (outcome.good as readonly unknown[]).includes(value)).length
   if (count === 0) return { text: translate('admin.outcome.none', { title }), isFailure: false }
   const isFailure = good < count
-  if (count > 1) return { text: translate('admin.outcome.counted', { title, good, count }), isFailure }
   const value = labelOf(outcome, values[0])
-  if (value !== undefined) return { text: translate('admin.outcome.one', { title, value }), isFailure }
-  return { text: isFailure ? translate('admin.outcome.failed', { title }) : done, isFailure }
+  const text =
+    count > 1
+      ? translate('admin.outcome.counted', { title, good, count })
+      : value !== undefined
+        ? translate('admin.outcome.one', { title, value })
+        : isFailure
+          ? translate('admin.outcome.failed', { title })
+          : done
+  const reason = isFailure ? reasonIn(outcome, found) : undefined
+  if (reason === undefined) return { text, isFailure }
+  // Some texts are sentences, others are not.
+  return { text: translate('admin.outcome.because', { text: text.replace(/[.。]$/, ''), reason }), isFailure }
+}
+
+/** Returns the first reason of a failure in the response. */
+function reasonIn({ reason }: NonNullable<Write['outcome']>, answer: unknown): string | undefined {
+  const reasons = reason === undefined ? [] : valuesAt(answer, reason.split('.'))
+  return reasons.find((one): one is string => typeof one === 'string' && one !== '')
 }
 
 /** Returns the address of the page of the row that a write created; `undefined` if it created none. */
