@@ -41,6 +41,7 @@ const sessionOnlyForUsers = [
   'POST /api/v1/iam/users/me/api-tokens',
   'POST /api/v1/iam/users/me/email-change',
   'POST /api/v1/iam/users/me/email/confirm',
+  'PUT /api/v1/admin/console/attention/{id}',
   'PUT /api/v1/iam/users/me',
   'PUT /api/v1/iam/users/me/password',
   'PUT /api/v1/notifications/inbox/read-all',

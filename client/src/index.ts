@@ -46,6 +46,9 @@ export interface paths {
   "/api/v1/admin/console/attention": {
     get: operations['getConsoleAttention']
   }
+  "/api/v1/admin/console/attention/{id}": {
+    put: operations['putConsoleAttention']
+  }
   "/api/v1/admin/console/charts": {
     get: operations['getConsoleCharts']
   }
@@ -827,6 +830,8 @@ export interface operations {
   getAdminApprovals: { parameters: { path?: never; query?: { page?: number; size?: number; cursor?: string; count?: "exact" | "capped" | "none"; from?: string; to?: string; workflow?: string; sourceType?: string; sourceId?: string }; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: GetAdminApprovalsData } | GetAdminApprovalsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** List items that may need attention, with the operations that count them */
   getConsoleAttention: { parameters: { path?: never; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: { items: (Record<string, unknown>)[] } } | GetConsoleAttentionFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Snooze something that needs attention, mark it as done, or assign it; omitted fields do not change */
+  putConsoleAttention: { parameters: { path: { id: string }; query?: never; header?: { "X-Reason"?: string } }; requestBody?: { content: { "application/json": PutConsoleAttentionBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: PutConsoleAttentionData } | PutConsoleAttentionFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** List tiles and charts of the overview with the operations that return their values */
   getConsoleCharts: { parameters: { path?: never; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: GetConsoleChartsData } | GetConsoleChartsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Get the points of a chart, oldest first */
@@ -1396,6 +1401,10 @@ export type GetAdminApprovalsData = { items: ({ id: number; workflow: string; ac
 export type GetAdminApprovalsFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetMallGoodsFailureData | null }
 export type GetMallGoodsFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type GetConsoleAttentionFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetMallGoodsFailureData | null }
+export type PutConsoleAttentionBody = { assigneeUserId?: number | null; snoozedUntil?: string | null; doneCount?: number | null }
+export type PutConsoleAttentionData = { assigneeUserId: number | null; snoozedUntil: string | null; doneCount: number | null }
+export type PutConsoleAttentionFailure = { code: "400" | "401" | "403" | "404" | "500"; message: string; data: PutConsoleAttentionFailureData | null }
+export type PutConsoleAttentionFailureData = { reason?: "access.identity-missing" | "console.attention-unknown" | "console.snooze-too-long" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.out-of-scope" | "iam.permission-denied" | "iam.reason-invalid" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type GetConsoleChartsData = { items: (Record<string, unknown>)[]; tiles: (Record<string, unknown>)[] }
 export type GetConsoleChartsFailure = { code: "400" | "401" | "403" | "404" | "500"; message: string; data: GetConsoleChartsFailureData | null }
 export type GetConsoleChartsFailureData = { reason?: "access.identity-missing" | "console.labels-unknown" | "console.permission-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }

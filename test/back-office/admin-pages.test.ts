@@ -77,6 +77,7 @@ const withoutPage: Readonly<Record<string, string>> = {
   getAdminWeb3PaymentSettlementAuditLogsCompensationMetadata: 'the pages have the texts of these values',
   getAdminWeb3PaymentSettlementReviewLogsByIdAttempts: 'the page of the review has its attempts',
   postAdminStorageUploads: 'the fields for files call it',
+  putConsoleAttention: 'the overview calls it',
   postAdminWeb3PaymentConfirmationsBatch: 'one order at a time is asked about; many are reviewed',
 }
 
@@ -181,8 +182,9 @@ t.test('entries that need attention are counted in the response of their operati
   t.strictSame(findAttentionProblems(needs, operations, declared), [])
   const { data } = await asRoot('/api/v1/admin/console/attention', 'zh-CN')
   t.equal(data.items.length, needs.length)
-  for (const { id, path, query } of data.items)
-    t.hasStrict(await asRoot(`${path}?${new URLSearchParams(query)}`), { code: '200' }, id)
+  for (const { id, oldest, ...item } of data.items)
+    for (const { path, query } of [item, ...(oldest === undefined ? [] : [oldest])])
+      t.hasStrict(await asRoot(`${path}?${new URLSearchParams(query)}`), { code: '200' }, id)
   const wrong: readonly (readonly [change: object, problem: RegExp])[] = [
     [{ source: 'getNothing' }, /no loaded plugin provides the operation "getNothing"/],
     [{ source: 'getAdminIamUsersById' }, /is not a GET operation without path parameters/],
@@ -191,6 +193,8 @@ t.test('entries that need attention are counted in the response of their operati
     [{ where: { colour: 'red' } }, /"colour" is not a member of the counted items/],
     [{ filled: 'colour' }, /"colour" is not a member of the counted items/],
     [{ page: { id: 'nowhere' } }, /no page "nowhere"/],
+    [{ oldest: { source: 'getAdminIamUsers', at: 'colour' } }, /"colour" is not a time/],
+    [{ oldest: { source: 'getNothing', at: 'createdAt' } }, /no loaded plugin provides/],
     [{ place: 'navigation' }, /place "navigation" needs a page/],
     [{ page: { id: 'iam.users', filter: { colour: 'red' } } }, /"colour" is not a filter/],
   ]

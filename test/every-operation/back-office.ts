@@ -3,7 +3,9 @@ import type { Scene } from './scene.ts'
 
 /** Calls the operations for pages, charts, health and live updates of the back office. */
 export async function callConsole({ admin }: Scene): Promise<void> {
-  await assertSuccess(admin.GET('/api/v1/admin/console/attention'))
+  const { items } = await assertSuccess(admin.GET('/api/v1/admin/console/attention'))
+  const mark = { params: { path: { id: String(items[0]?.['id']) } }, body: { doneCount: 1 } }
+  await assertSuccess(admin.PUT('/api/v1/admin/console/attention/{id}', mark))
   const charts = await assertSuccess(admin.GET('/api/v1/admin/console/charts'))
   const measured = charts.items.find((chart) => String(chart['path']).endsWith('/points'))
   const path = { id: String(measured?.['id']) }

@@ -36,6 +36,10 @@ export const attentionSchema = record({
   where: optional(map(scalar)),
   /** Counts only items in which this member is not empty. */
   filled: optional(text),
+  /** One sentence: what happens if nobody acts. */
+  unattended: optional(localized),
+  /** Time of the oldest case: the member `at` of the first item that this GET operation returns. */
+  oldest: optional(record({ source: text, query, at: text })),
   /** Page on which an operator can fix the problem, with its filters. */
   page: optional(link),
   /** Where the number is shown: on the overview, or next to the page in the navigation. Default: `overview`. */

@@ -450,8 +450,10 @@ export function adminBulkAction<O extends OperationId>(
   return { operation, ...writtenOf(options as never) } as PageBulkAction
 }
 
-interface AttentionOptions<O extends OperationId> extends Options<typeof attentionSchema, O, never, 'query'> {
+interface AttentionOptions<O extends OperationId>
+  extends Options<typeof attentionSchema, O, never, 'query' | 'oldest'> {
   readonly query?: Partial<Of<O, 'query'>>
+  readonly oldest?: AttentionDeclaration['oldest']
 }
 
 /** Declares a number on the overview that shows how often something needs an operator. */

@@ -7,9 +7,11 @@ export const messages = { en, 'zh-CN': zhCN }
 export const businessError = defineBusinessErrors('console', en.console, {
   'page-unknown': '404',
   'labels-unknown': '404',
+  'attention-unknown': '404',
   'chart-unknown': '404',
   'permission-missing': '403',
   'no-page': '403',
+  'snooze-too-long': '400',
   'too-many-streams': '429',
   going: '503',
 })

@@ -253,6 +253,7 @@ export const needsAttention = [
     id: 'install.steps',
     title: text('Installation steps to complete', '待完成的安装步骤'),
     tone: 'warn',
+    unattended: text('The installation is not complete.', '安装尚未完成。'),
     count: 'steps',
     where: { status: 'pending', required: true },
     page: { id: 'install.status' },

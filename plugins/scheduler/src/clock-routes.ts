@@ -53,6 +53,7 @@ export const clockAttention = adminAttention('getAdminSchedulerClock', {
   id: 'scheduler.clock',
   title: text('Clock that differs; irreversible tasks do not run', '时钟不一致，不可逆任务未执行'),
   tone: 'bad',
+  unattended: text('Nothing expires and nothing is removed.', '任何内容都不会到期或被清除。'),
   count: 'problems',
   page: { id: 'scheduler.clock' },
 })

@@ -69,6 +69,7 @@ export const needsAttention = [
     id: 'storage.failing',
     title: text('Storage disks that cannot be written to', '无法写入的存储磁盘'),
     tone: 'bad',
+    unattended: text('Files cannot be stored.', '无法保存文件。'),
     where: { state: 'failing' },
     page: { id: 'storage.disks', filter: { state: 'failing' } },
   }),

@@ -145,7 +145,7 @@ export function findAttentionProblems(
         problems.push(`${one.source} is not a GET operation without path parameters`)
       for (const name of Object.keys(one.query ?? {}))
         if (!(name in source.query)) problems.push(`"${name}" is not a parameter of ${one.source}`)
-      problems.push(...countProblems(one, source))
+      problems.push(...countProblems(one, source), ...oldestProblems(one, operations))
     }
     if (one.place === 'navigation' && one.page === undefined) problems.push('place "navigation" needs a page')
     problems.push(...linkProblems(one.page, operations, pages), ...linkedFilterProblems(one, operations, pages))
@@ -176,6 +176,20 @@ function linkedFilterProblems(
     .map(
       ([name, value]) => `it counts rows with "${name}" ${value}, but its link to "${page.id}" does not filter by it`,
     )
+}
+
+/** Checks that the operation of the oldest case returns items with this time. */
+function oldestProblems({ oldest }: AttentionDeclaration, operations: Operations): readonly string[] {
+  if (oldest === undefined) return []
+  const { source, query = {}, at } = oldest
+  const operation = operations.get(source)
+  if (operation === undefined) return [`no loaded plugin provides the operation "${source}"`]
+  return [
+    ...sourceProblems(operation, query, false),
+    ...(withoutNull(memberAt(itemOf(operation), at))?.['format'] === 'date-time'
+      ? []
+      : [`"${at}" is not a time of the result`]),
+  ]
 }
 
 function countProblems({ count, where = {}, filled }: AttentionDeclaration, source: Operation): readonly string[] {

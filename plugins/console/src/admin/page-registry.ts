@@ -214,13 +214,22 @@ export class PageRegistry {
       .map((one) => ({ one, rank: rank(one) }))
       .sort((a, b) => compareRanks(a.rank, b.rank))
       .map(({ one }) => one)
-      .flatMap(({ title, source, query = {}, page, live: _, ...rest }) => {
+      .flatMap(({ title, unattended, source, query = {}, page, oldest, live: _, ...rest }) => {
         const operation = operations.get(source)
         if (operation === undefined || !mayCall(principal, operation)) return []
         const { method, path } = operation
         const shown = page !== undefined && this.#pageOf(page.id) !== undefined ? { page } : {}
         const live = hinted.has(source) ? ('hinted' as const) : ('polled' as const)
-        return [{ ...rest, ...shown, title: localize(title, locale), operation: source, method, path, query, live }]
+        const texts = {
+          title: localize(title, locale),
+          ...(unattended === undefined ? {} : { unattended: localize(unattended, locale) }),
+        }
+        const first = oldest && operations.get(oldest.source)
+        const since =
+          oldest === undefined || first === undefined || !mayCall(principal, first)
+            ? {}
+            : { oldest: { operation: first.id, method: first.method, path: first.path, query: {}, ...oldest } }
+        return [{ ...rest, ...shown, ...texts, ...since, operation: source, method, path, query, live }]
       })
   }
 

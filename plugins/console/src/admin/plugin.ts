@@ -1,17 +1,19 @@
 import { getCompileCacheDir } from 'node:module'
 import { adminPages, amountUnits, attention, charts, labelSources, signInWays, tiles, timelines } from '@plinth/admin'
-import { database } from '@plinth/database'
+import { database, type WithDatabase } from '@plinth/database'
 import { health, http, metrics } from '@plinth/http'
 import { identity } from '@plinth/iam'
-import { auditTexts, definePlugin, healthCheck, kernel, optional } from '@plinth/kernel'
+import { auditTexts, definePlugin, healthCheck, kernel, optional, personalData } from '@plinth/kernel'
 import { nodeEnvironmentOf } from '@plinth/kernel/host'
 import { sharedStore } from '@plinth/shared-store'
 import { site } from '@plinth/site'
 import { needsAttention, pages } from '../admin-pages.ts'
 import { builtPages } from '../contract.ts'
 import { consoleError, messages } from '../declarations.ts'
+import { createAttention } from '../migrations/0001-create-attention.ts'
 import { adminRoutes } from './admin-routes.ts'
 import { assertAmountUnits } from './amount-units.ts'
+import { AttentionMark, attentionMarkRoutes, attentionTables } from './attention-marks.ts'
 import { ChangeFeed } from './change-feed.ts'
 import { viewDatabase, viewHealth } from './health-facts.ts'
 import { HintStreams } from './hint-streams.ts'
@@ -32,7 +34,15 @@ export default definePlugin({
   kernel: '^1.0.0',
   requires: { kernel, http, health, metrics, site, identity, builtPages, database, sharedStore: optional(sharedStore) },
   extensionPoints: [adminPages, amountUnits, attention, charts, labelSources, signInWays, tiles, timelines],
-  contributes: [adminPages.of(pages), attention.of(needsAttention), healthCheck, labelSources],
+  contributes: [
+    adminPages.of(pages),
+    attention.of(needsAttention),
+    healthCheck,
+    labelSources,
+    personalData.of(({ database }: WithDatabase) => ({ 'console.admin': attentionTables(database) })),
+  ],
+  migrations: [createAttention],
+  entities: [AttentionMark],
   permissions: [
     { code: viewPlugins, displayName: { en: 'View the plugins of the product', 'zh-CN': '查看产品的插件' } },
     { code: viewMetrics, displayName: { en: 'View charts and metrics', 'zh-CN': '查看图表和指标' } },
@@ -80,7 +90,9 @@ export default definePlugin({
       site,
       page: builtPages.page('admin'),
     })
+    http.addRoutes(attentionMarkRoutes, { db, clock, book, identity })
     http.addRoutes(productStateRoutes, {
+      clock,
       book,
       history: joined,
       kernel,

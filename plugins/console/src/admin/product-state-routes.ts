@@ -1,8 +1,9 @@
 import type { Database } from '@plinth/database'
 import { type Health, type HttpServer, instant, line, nullable, routesWith, Type, text } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
-import type { Kernel } from '@plinth/kernel'
+import type { Clock, Kernel } from '@plinth/kernel'
 import { word } from './admin-routes.ts'
+import { attentionMarks } from './attention-marks.ts'
 import {
   databaseFactsView,
   healthFactsView,
@@ -26,7 +27,8 @@ interface ProductStateRouteDependencies {
   readonly health: Health
   /** Masks the secrets in a text. */
   readonly redact: (text: string) => string
-  readonly db: Pick<Database, 'server' | 'migrationStatus' | 'longestWaitSeconds'>
+  readonly db: Pick<Database, 'server' | 'migrationStatus' | 'longestWaitSeconds' | 'fork'>
+  readonly clock: Pick<Clock, 'now'>
 }
 
 /** Permission to read the metrics of the product. */
@@ -47,12 +49,16 @@ export const productStateRoutes = [
     response: Type.Object({
       items: Type.Array(Type.Record(Type.String(), Type.Unknown()), {
         description:
-          'Returns the most severe items first: title, tone, operation, the counted member of its response, and the page where an operator fixes the problem.',
+          'Returns those about money first, then the most severe: title, tone, operation, the counted member of its response, the page where an operator fixes the problem, what happens if nobody acts, and `mark`: whether it is done, snoozed or assigned.',
       }),
     }),
     reasons: [],
-    async handler(request, { book }) {
-      return { items: [...(await book.attention(requirePrincipal(request), request.locale))] }
+    async handler(request, { book, db, clock }) {
+      const [seen, marks] = await Promise.all([
+        book.attention(requirePrincipal(request), request.locale),
+        attentionMarks({ db, clock }),
+      ])
+      return { items: seen.map((one) => ({ ...one, mark: marks.get(one.id) ?? null })) }
     },
   }),
   route({

@@ -170,6 +170,7 @@ export const channelsNeedAttention = [
     id: 'notification.channels-failing',
     title: text('Notification channels with failed recent sends', '最近发送失败的通知渠道'),
     tone: 'bad',
+    unattended: text('Further messages on this channel fail too.', '此渠道之后的消息也会失败。'),
     where: { state: 'failing' },
     page: { id: 'notification.channels', filter: { state: 'failing' } },
   }),

@@ -20,6 +20,7 @@ export const onePage = { method: 'GET', path: '/api/v1/admin/console/pages/{id}'
 export const pageRows = { method: 'GET', path: '/api/v1/admin/console/pages/{id}/export' } as const
 export const lookups = { method: 'GET', path: '/api/v1/admin/console/lookups' } as const
 export const attention = { method: 'GET', path: '/api/v1/admin/console/attention' } as const
+export const changeAttention = { method: 'PUT', path: '/api/v1/admin/console/attention/{id}' } as const
 export const charts = { method: 'GET', path: '/api/v1/admin/console/charts' } as const
 export const events = { method: 'GET', path: '/api/v1/admin/console/events' } as const
 export const labels = { method: 'GET', path: '/api/v1/admin/console/labels' } as const

@@ -272,9 +272,19 @@ export interface OwnPageView {
 /** The pages that the user may see, with the units of amounts by asset or currency. */
 export type Navigation = DataOf<'getConsolePages'>
 
+export type AttentionMark = DataOf<'putConsoleAttention'>
+
 /** A condition that may need the attention of an operator, with the operation that counts its cases. */
-export interface Attention extends Callable, Omit<Declared.Attention, 'source' | 'query' | 'live'> {
+export interface Attention extends Callable, Omit<Declared.Attention, 'source' | 'query' | 'live' | 'oldest'> {
   readonly operation: string
   readonly live: PageRefresh
   readonly query: Readonly<Record<string, Value>>
+  /** Operation whose first item has the time of the oldest case. */
+  readonly oldest?: Callable & {
+    readonly operation: string
+    readonly query: Readonly<Record<string, Value>>
+    readonly at: string
+  }
+  /** What operators have decided; null without a decision. */
+  readonly mark: AttentionMark | null
 }
