@@ -39,11 +39,10 @@ const keepEscape = ({ target }: FocusEvent<HTMLElement>) => target.setAttribute(
  * Asks the user to prove the identity again, above the form whose operation needs it. The form stays as it is, and the
  * operation continues after the proof.
  */
-export function ProofDialog() {
+export default function ProofDialog({ onCancel: cancel }: Pick<WaysProps, 'onCancel'>) {
   const { proofs } = useApi()
   const { translate } = useLanguage()
   const question = useSyncExternalStore(proofs.subscribe, proofs.current)
-  const cancel = () => proofs.cancel(translate('admin.proof.cancelled'))
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === 'Escape') cancel()
   }

@@ -1,4 +1,4 @@
-import { Anchor, Button, PasswordInput, TextInput } from '@mantine/core'
+import { Anchor, Button, Modal, PasswordInput, TextInput } from '@mantine/core'
 import { IconWallet } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { type FormEvent, lazy, type ReactNode, Suspense, useState } from 'react'
@@ -260,6 +260,25 @@ export function SignInPage({ onSignedIn }: Pick<SignInFormProps, 'onSignedIn'>) 
       <SignInForm onSignedIn={onSignedIn} />
       {recoveryWay !== undefined && <RecoveryLink way={recoveryWay} />}
     </SignInCard>
+  )
+}
+
+/**
+ * Dialog for a session that has ended. It is above the form that was open then. That form already has a dialog title, so
+ * this one has no header.
+ */
+export function EndedSession(props: SignInFormProps) {
+  const { translate } = useLanguage()
+  return (
+    <Modal.Root opened onClose={() => {}} zIndex={1000} centered>
+      <Modal.Overlay />
+      <Modal.Content>
+        <Modal.Body className={classes.ended}>
+          <Modal.Title>{translate('admin.sign-in.ended')}</Modal.Title>
+          <SignInForm {...props} />
+        </Modal.Body>
+      </Modal.Content>
+    </Modal.Root>
   )
 }
 
