@@ -112,6 +112,7 @@ t.test('I-200 no source of the wizard stores data or puts data into an address',
   // Only these files may use the storage, the history or the address of the browser.
   const keep = [
     'admin/pages/row-actions.tsx',
+    'admin/providers/provider-flow.ts',
     'admin/recovery/mail-link.ts',
     'admin/shell/drafts.ts',
     'admin/shell/kept-context.ts',

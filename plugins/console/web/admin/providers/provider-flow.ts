@@ -19,6 +19,7 @@ export const providerHere = location.pathname.startsWith(callbackAddress)
   : ''
 
 const storageName = 'plinth.provider'
+const proofHash = '#proof'
 
 export const addressHere = (): string => location.pathname + location.search + location.hash
 
@@ -28,11 +29,25 @@ export function leaveTo(url: string, departure: Departure): void {
   location.assign(url)
 }
 
-/** Returns why this tab left for the provider, and forgets it. Another tab did not leave, so it only signs in. */
-export function takeDeparture(provider: string): Departure {
+interface Arrival extends Departure {
+  /** Query string of the provider, which contains a code. */
+  readonly parameters: string
+  /** True if the page was opened as the window of a proof, so it leaves for the provider first. */
+  readonly isProofWindow: boolean
+}
+
+/**
+ * Returns why this tab left for the provider, and its response. Both are removed from the browser. A tab that did not
+ * leave only signs in.
+ */
+export function takeArrival(): Arrival {
+  const provider = providerHere
   const stored = JSON.parse(sessionStorage.getItem(storageName) ?? 'null') as Departure | null
+  const { search, hash, pathname } = location
   sessionStorage.removeItem(storageName)
-  return stored?.provider === provider ? stored : { provider, purpose: 'sign-in', returnTo: '' }
+  history.replaceState(null, '', pathname)
+  const departure = stored?.provider === provider ? stored : { provider, purpose: 'sign-in' as const, returnTo: '' }
+  return { ...departure, parameters: search.slice(1), isProofWindow: hash === proofHash }
 }
 
 /** Opens a page of the back office. Any other address opens the overview. */
@@ -49,4 +64,5 @@ export function openPage(address: string): void {
  * @returns false if the browser blocked the window
  */
 export const openProofWindow = (provider: string): boolean =>
-  window.open(`${callbackAddress}${encodeURIComponent(provider)}#proof`, '', 'popup,width=520,height=720') !== null
+  window.open(`${callbackAddress}${encodeURIComponent(provider)}${proofHash}`, '', 'popup,width=520,height=720') !==
+  null

@@ -18,7 +18,7 @@ import {
 import classes from '../shell/session/sign-in.module.css'
 import { SignInCard } from '../shell/session/sign-in.tsx'
 import { base } from '../shell/site-context.ts'
-import { addressHere, leaveTo, openPage, type Purpose, providerHere, takeDeparture } from './provider-flow.ts'
+import { leaveTo, openPage, type Purpose, takeArrival } from './provider-flow.ts'
 import en from './text/en.json' with { type: 'json' }
 import zhCN from './text/zh-CN.json' with { type: 'json' }
 
@@ -26,35 +26,22 @@ addTexts({ en, 'zh-CN': zhCN })
 
 const SecondStep = lazy(() => import('../factors/second-step.tsx'))
 
-/** True if this page was opened as the window of a proof, which begins there. */
-const isProofWindow = location.hash === '#proof'
-/** Response of the provider. It is removed from the address, because it contains a code. */
-const parameters = location.search.slice(1)
-const departure = isProofWindow ? undefined : takeDeparture(providerHere)
-history.replaceState(null, '', location.pathname)
+const { provider, purpose, parameters, returnTo, isProofWindow } = takeArrival()
+const params = { provider }
 
-/** The page to which a provider returns. It continues with what this tab began: a sign-in, a link or a proof. */
-export default function ProviderPage({ way, session }: { readonly way: ProvidersWay; readonly session: SessionState }) {
-  if (departure === undefined) return <ProofStart />
-  if (departure.purpose === 'link') return <Link returnTo={departure.returnTo} />
-  return departure.purpose === 'proof' ? (
-    <Proof />
-  ) : (
-    <SignIn way={way} session={session} returnTo={departure.returnTo} />
-  )
-}
-
-const params = { provider: providerHere }
-
-function SignIn({
-  way,
-  session,
-  returnTo,
-}: {
+interface ProviderPageProps {
   readonly way: ProvidersWay
   readonly session: SessionState
-  readonly returnTo: string
-}) {
+}
+
+/** The page to which a provider returns. It continues with what this tab began: a sign-in, a link or a proof. */
+export default function ProviderPage(props: ProviderPageProps) {
+  if (isProofWindow) return <ProofStart />
+  if (purpose === 'link') return <Link />
+  return purpose === 'proof' ? <Proof /> : <SignIn {...props} />
+}
+
+function SignIn({ way, session }: ProviderPageProps) {
   const signIn = useSignIn()
   const [pending, setPending] = useState<PendingSignIn>()
   const end = (address: string) => {
@@ -66,8 +53,7 @@ function SignIn({
       'pending' in result ? setPending(result.pending) : end(result.opened.returnTo ?? returnTo),
   })
   useStart(step.mutate)
-  if (pending === undefined || secondFactorWay === undefined)
-    return <Waiting purpose="sign-in" error={step.error} back={returnTo} />
+  if (pending === undefined || secondFactorWay === undefined) return <Waiting purpose="sign-in" error={step.error} />
   return (
     <Card purpose="sign-in">
       <Suspense fallback={null}>
@@ -83,13 +69,13 @@ function SignIn({
 }
 
 /** Asks before the account is linked, because another site may have opened this page. */
-function Link({ returnTo }: { readonly returnTo: string }) {
+function Link() {
   const { translate } = useLanguage()
   const api = useApi()
   const step = useWrite((signal) => api.call(providerLink, { params, body: { parameters }, signal }), {
     onSuccess: () => openPage(returnTo),
   })
-  if (step.error !== null) return <Waiting purpose="link" error={step.error} back={returnTo} />
+  if (step.error !== null) return <Waiting purpose="link" error={step.error} />
   return (
     <Card purpose="link">
       <p>{translate('providers.link-lead')}</p>
@@ -105,10 +91,10 @@ function ProofStart() {
   const api = useApi()
   const step = useWrite(
     (signal) => api.call<{ readonly url: string }>(providerProofStart, { params, body: {}, isProof: true, signal }),
-    { onSuccess: ({ url }) => leaveTo(url, { provider: providerHere, purpose: 'proof', returnTo: addressHere() }) },
+    { onSuccess: ({ url }) => leaveTo(url, { provider, purpose: 'proof', returnTo: '' }) },
   )
   useStart(step.mutate)
-  return <Waiting purpose="proof" error={step.error} back="" />
+  return <Waiting purpose="proof" error={step.error} />
 }
 
 function Proof() {
@@ -121,7 +107,7 @@ function Proof() {
     { onSuccess: () => window.close() },
   )
   useStart(step.mutate)
-  if (!step.isSuccess) return <Waiting purpose="proof" error={step.error} back="" />
+  if (!step.isSuccess) return <Waiting purpose="proof" error={step.error} />
   return (
     <Card purpose="proof">
       <p role="status">{translate('providers.proven')}</p>
@@ -138,12 +124,10 @@ function useStart(start: () => void): void {
 interface WaitingProps {
   readonly purpose: Purpose
   readonly error: Error | null
-  /** Address of the way back after an error. */
-  readonly back: string
 }
 
 /** Shows that the page works, or why it failed with a way back. */
-function Waiting({ purpose, error, back }: WaitingProps) {
+function Waiting({ purpose, error }: WaitingProps) {
   const { translate } = useLanguage()
   const isWindow = purpose === 'proof'
   return (
@@ -162,7 +146,7 @@ function Waiting({ purpose, error, back }: WaitingProps) {
               {translate('providers.back.proof')}
             </Button>
           ) : (
-            <Anchor href={back === '' ? `${base}/` : back}>{translate(`providers.back.${purpose}`)}</Anchor>
+            <Anchor href={returnTo || `${base}/`}>{translate(`providers.back.${purpose}`)}</Anchor>
           )}
         </>
       )}
