@@ -1,8 +1,8 @@
 import { type Clock, type ConfigView, errorReason, type Logger } from '@plinth/kernel'
 import { parseDuration } from '@plinth/kernel/host'
 import type { keys } from '../config.ts'
-import { businessError } from '../declarations.ts'
 import type { FreshProofOptions } from '../contract.ts'
+import { businessError } from '../declarations.ts'
 import { type ProofMethod, proofStrengths, type SessionProof } from './contract.ts'
 
 /**
@@ -32,7 +32,8 @@ interface RankedMethod {
 }
 
 /** A sign-in method that is no proof method has the lowest rank. */
-const rankOf = (method: ProofMethod | undefined) => (method === undefined ? -1 : proofStrengths.indexOf(method.strength))
+const rankOf = (method: ProofMethod | undefined) =>
+  method === undefined ? -1 : proofStrengths.indexOf(method.strength)
 
 /** @param ranked the strongest first */
 const strongestOf = (ranked: readonly RankedMethod[]) => ranked.filter(({ rank }) => rank === ranked[0]?.rank)

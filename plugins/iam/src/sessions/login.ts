@@ -272,14 +272,15 @@ export class Login {
             'update iam_user set last_login_at = coalesce(?, last_login_at), password_hash = ? where id = ? and enabled = ? and password_hash = ?',
             [seenAt, hash.renewed, user.id, true, hash.stored],
           )
-        : await db.execute('update iam_user set last_login_at = coalesce(?, last_login_at) where id = ? and enabled = ?', [
-            seenAt,
-            user.id,
-            true,
-          ])
+        : await db.execute(
+            'update iam_user set last_login_at = coalesce(?, last_login_at) where id = ? and enabled = ?',
+            [seenAt, user.id, true],
+          )
       if (met === 0) throw businessError('changed-meanwhile')
       const signIn =
-        required === undefined ? await sessions.open(user.id, attempt) : await this.#wait(em, user.id, attempt, required)
+        required === undefined
+          ? await sessions.open(user.id, attempt)
+          : await this.#wait(em, user.id, attempt, required)
       await audit.recordLogin(attempt, { userId: user.id })
       return signIn
     })
@@ -334,5 +335,8 @@ export class Login {
  */
 function sessionOf(signIn: SignIn): Session {
   if ('accessToken' in signIn) return signIn
-  throw businessError('second-factor-required', { text: signIn.setUp ? 'second-factor-set-up-required' : 'second-factor-required', data: { ...signIn } })
+  throw businessError('second-factor-required', {
+    text: signIn.setUp ? 'second-factor-set-up-required' : 'second-factor-required',
+    data: { ...signIn },
+  })
 }

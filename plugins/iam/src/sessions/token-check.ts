@@ -246,7 +246,8 @@ export class TokenCheck {
       credential,
       sessionId,
       ...(proof === undefined ? {} : { proof }),
-      assertFresh: (maxAge: string, options?: FreshProofOptions) => this.#proofs.assert({ userId: id, sessionId, proof }, maxAge, options),
+      assertFresh: (maxAge: string, options?: FreshProofOptions) =>
+        this.#proofs.assert({ userId: id, sessionId, proof }, maxAge, options),
       ...grants,
     })
   }
