@@ -148,11 +148,15 @@ export async function roleViews(
   const ids = roles.map((role) => role.id)
   const held = ids.length === 0 ? [] : await em.find(RolePermission, { roleId: { $in: ids } })
   const byRole = Map.groupBy(held, ({ roleId }) => roleId)
-  return roles.map(({ createdAt, updatedAt, description, ...role }) => ({
-    ...role,
-    name: roleName(role, locale),
-    description: description ?? null,
-    permissions: (byRole.get(role.id) ?? []).map(({ permissionCode }) => permissionCode).sort(),
+  return roles.map(({ id, code, dataScope, builtIn, version, createdAt, updatedAt, ...role }) => ({
+    id,
+    code,
+    dataScope,
+    builtIn,
+    version,
+    name: roleName({ code, name: role.name }, locale),
+    description: role.description ?? null,
+    permissions: (byRole.get(id) ?? []).map(({ permissionCode }) => permissionCode).sort(),
     createdAt: createdAt.toISOString(),
     updatedAt: updatedAt.toISOString(),
   }))
