@@ -3,7 +3,6 @@ import type {
   PublicKeyCredentialRequestOptionsJSON,
 } from '@simplewebauthn/browser'
 import type { Api } from '../api/call.ts'
-import { CallFailure } from '../api/call.ts'
 import type { Callable } from '../api/operations.ts'
 
 /** Passkeys need a secure page at a host name. They never work at an IP address (WebAuthn Level 3, RP ID). */
@@ -64,26 +63,13 @@ export async function askPasskey<Result>(
   const challenge = await api.call<PasskeyChallenge>(options, { body: input, signal })
   const limit = AbortSignal.any([signal, AbortSignal.timeout(lifetimeOf(challenge))])
   const response = await promptFor(kind, challenge, limit)
-  try {
-    return await send({ ...input, challengeId: challenge.challengeId, response }, signal)
-  } catch (error) {
-    await forgetUnknown(error, challenge, response.id)
-    throw error
-  }
+  return send({ ...input, challengeId: challenge.challengeId, response }, signal)
 }
 
 /** A prompt ends this time in milliseconds before its challenge expires. */
 const reserveMs = 15_000
 
 const lifetimeOf = ({ options }: PasskeyChallenge) => Math.max(reserveMs, (options.timeout ?? 60_000) - reserveMs)
-
-/** Reports a passkey that the server does not know to the browser, so that it is not offered again. */
-async function forgetUnknown(error: unknown, { options }: PasskeyChallenge, credentialId: string): Promise<void> {
-  const rpID = 'rpId' in options ? options.rpId : undefined
-  if (rpID === undefined || !(error instanceof CallFailure) || error.reason !== 'authenticators.passkey-unknown') return
-  const { sendSignal } = await import('@simplewebauthn/browser')
-  await sendSignal({ signalName: 'unknownCredential', rpID, credentialID: credentialId }).catch(() => {})
-}
 
 /** Maximum number of rejected passkeys from the suggestions of one field. */
 const maxRejected = 5
