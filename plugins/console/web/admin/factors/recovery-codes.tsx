@@ -31,7 +31,7 @@ export function RecoveryCodes({ codes, onDone }: { readonly codes: readonly stri
         <Button variant="default" onClick={download}>
           {translate('factors.codes.download')}
         </Button>
-        <Button onClick={onDone}>{translate('admin.once.done')}</Button>
+        <Button onClick={onDone}>{translate('factors.codes.done')}</Button>
       </div>
     </div>
   )

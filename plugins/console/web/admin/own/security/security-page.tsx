@@ -1,4 +1,4 @@
-import { Button, Modal } from '@mantine/core'
+import { Anchor, Button, Modal } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link } from 'wouter'
@@ -52,7 +52,9 @@ export default function SecurityPage({ page: { title, operations } }: { readonly
           <ul>
             {related.map(({ id, title: name }) => (
               <li key={id}>
-                <Link href={`/${id}`}>{name}</Link>
+                <Anchor component={Link} href={`/${id}`}>
+                  {name}
+                </Anchor>
               </li>
             ))}
           </ul>
