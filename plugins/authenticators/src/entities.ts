@@ -25,11 +25,11 @@ export const PasskeyRow = defineEntity({
     id: column.primaryKey(),
     userId: column.id(),
     /** Credential id in base64url: at most 1023 bytes (WebAuthn Level 3, section 4). */
-    credentialId: column.text(1364),
-    /** SHA-256 of the credential id in lower-case hexadecimal. A unique index of MariaDB is too short for the id. */
+    credentialId: column.longText(),
+    /** SHA-256 of the credential id in lower-case hexadecimal, because the id is too long for a unique index. */
     credentialHash: column.text(64),
     /** COSE key in base64url: at most 2048 bytes. */
-    publicKey: column.text(2731),
+    publicKey: column.longText(),
     /** Signature counter. Always 0 for synced passkeys. */
     counter: column.bigint(),
     /** Transports separated by commas, as hints for the browser. */

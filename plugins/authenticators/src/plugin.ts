@@ -1,10 +1,11 @@
+import { signInWays } from '@plinth/admin'
 import { createPurgeTask, rowsBefore } from '@plinth/coordination'
 import { database, type WithDatabase } from '@plinth/database'
 import { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { credentials, identity, loginGuard, proofMethod, userDeleted } from '@plinth/iam'
-import { definePlugin, personalData } from '@plinth/kernel'
+import { definePlugin, optional, personalData } from '@plinth/kernel'
 import { mail } from '@plinth/mail'
 import { rateLimiter } from '@plinth/rate-limit'
 import { sharedStore } from '@plinth/shared-store'
@@ -25,7 +26,7 @@ import { ownRoutes } from './own-routes.ts'
 import { passkeySiteOf } from './passkey-site.ts'
 import { Passkeys } from './passkeys.ts'
 import { RecoveryCodes } from './recovery-codes.ts'
-import { signInRoutes } from './sign-in-routes.ts'
+import { passkeySignIn, secondFactorSignIn, signInRoutes } from './sign-in-routes.ts'
 import { OneTimePasswords } from './totp.ts'
 
 const requires = {
@@ -61,6 +62,7 @@ export default definePlugin({
     loginGuard,
     proofMethod,
     personalData.of(({ database }: WithDatabase) => ({ authenticators: authenticatorTables(database) })),
+    optional(signInWays.of([passkeySignIn, secondFactorSignIn])),
   ],
   config: keys,
   configGroups: { authenticators: { en: 'Passkeys and second factors', 'zh-CN': '通行密钥与第二因素' } },

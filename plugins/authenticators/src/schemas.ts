@@ -1,6 +1,10 @@
-import { type HttpReply, type HttpRequest, id, ignoreMembers, instant, line, nullable, Type, text } from '@plinth/http'
+import { type HttpReply, type HttpRequest, id, instant, line, nullable, Type, text } from '@plinth/http'
 import { requirePrincipal, tokenOf } from '@plinth/iam'
-import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
+import type {
+  AuthenticationResponseJSON,
+  AuthenticatorTransport,
+  RegistrationResponseJSON,
+} from '@simplewebauthn/server'
 import type { Static } from 'typebox'
 import type { AttemptOrigin, CallerSession } from './authenticators.ts'
 
@@ -26,48 +30,51 @@ const credential = {
   rawId: encoded(1364),
   type: Type.Literal('public-key'),
 }
-const browserMembers = ['authenticatorAttachment', 'clientExtensionResults']
+/** Members that browsers send, and that are not used. */
+const browserMembers = {
+  authenticatorAttachment: Type.Optional(Type.String({ maxLength: 32 })),
+  clientExtensionResults: Type.Optional(Type.Object({}, { additionalProperties: true })),
+}
 
 /** `AuthenticationResponseJSON` of WebAuthn Level 3, 5.1. */
-export const assertion = ignoreMembers(
-  Type.Object({
-    ...credential,
-    response: Type.Object({
-      clientDataJSON: encoded(4_000),
-      authenticatorData: encoded(4_000),
-      signature: encoded(4_000),
-      userHandle: Type.Optional(encoded(88)),
-    }),
+export const assertion = Type.Object({
+  ...credential,
+  ...browserMembers,
+  response: Type.Object({
+    clientDataJSON: encoded(4_000),
+    authenticatorData: encoded(4_000),
+    signature: encoded(4_000),
+    userHandle: Type.Optional(encoded(88)),
   }),
-  browserMembers,
-)
+})
 
 /** `RegistrationResponseJSON` of WebAuthn Level 3, 5.1. */
-export const attestation = ignoreMembers(
-  Type.Object({
-    ...credential,
-    response: ignoreMembers(
-      Type.Object({
-        clientDataJSON: encoded(4_000),
-        attestationObject: encoded(20_000),
-        transports: Type.Optional(Type.Array(Type.String({ maxLength: 20, pattern: '^[a-z-]+$' }), { maxItems: 6 })),
-      }),
-      ['authenticatorData', 'publicKey', 'publicKeyAlgorithm'],
-    ),
+export const attestation = Type.Object({
+  ...credential,
+  ...browserMembers,
+  response: Type.Object({
+    clientDataJSON: encoded(4_000),
+    attestationObject: encoded(20_000),
+    transports: Type.Optional(Type.Array(Type.String({ maxLength: 20, pattern: '^[a-z-]+$' }), { maxItems: 6 })),
+    authenticatorData: Type.Optional(encoded(20_000)),
+    publicKey: Type.Optional(encoded(4_000)),
+    publicKeyAlgorithm: Type.Optional(Type.Integer()),
   }),
-  browserMembers,
-)
+})
 
-/** Adds the members that the library requires and does not use. */
-export const assertionOf = (body: Static<typeof assertion>): AuthenticationResponseJSON => ({
-  ...body,
+/** Returns the members of a response that are checked. */
+export const assertionOf = ({ id, rawId, type, response }: Static<typeof assertion>): AuthenticationResponseJSON => ({
+  id,
+  rawId,
+  type,
+  response,
   clientExtensionResults: {},
 })
-export const attestationOf = (body: Static<typeof attestation>): RegistrationResponseJSON => ({
-  ...body,
-  response: { ...body.response, transports: (body.response.transports ?? []) as never },
-  clientExtensionResults: {},
-})
+export function attestationOf({ id, rawId, type, response }: Static<typeof attestation>): RegistrationResponseJSON {
+  const { clientDataJSON, attestationObject, transports = [] } = response
+  const checked = { clientDataJSON, attestationObject, transports: transports as AuthenticatorTransport[] }
+  return { id, rawId, type, response: checked, clientExtensionResults: {} }
+}
 
 export const passkeyOptions = Type.Object({
   options: Type.Object(

@@ -262,3 +262,25 @@ export const signInRoutes = [
     },
   }),
 ]
+
+/** Declares the sign-in with a passkey for the sign-in page of the back office. */
+export const passkeySignIn: SignInDeclaration = {
+  id: 'authenticators.passkey',
+  kind: 'passkey',
+  options: 'postAuthPasskeyOptions',
+  login: 'postAuthPasskeyLogin',
+}
+
+/** Declares the second step of every sign-in for the sign-in page of the back office. */
+export const secondFactorSignIn: SignInDeclaration = {
+  id: 'authenticators.second-factor',
+  kind: 'second-factor',
+  passkeyOptions: 'postAuthSecondFactorPasskeyOptions',
+  passkey: 'postAuthSecondFactorPasskey',
+  totp: 'postAuthSecondFactorTotp',
+  recoveryCode: 'postAuthSecondFactorRecoveryCode',
+  setUpPasskeyOptions: 'postAuthSecondFactorSetUpPasskeyOptions',
+  setUpPasskey: 'postAuthSecondFactorSetUpPasskey',
+  setUpTotpOptions: 'postAuthSecondFactorSetUpTotpOptions',
+  setUpTotp: 'postAuthSecondFactorSetUpTotp',
+}
