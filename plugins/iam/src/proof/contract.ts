@@ -18,6 +18,8 @@ export interface ProofMethod {
   readonly strength: ProofStrength
   /** Returns whether the user can prove their identity in this way now, for example has set up a device. */
   isAvailable(userId: number): boolean | Promise<boolean>
+  /** True if the user can sign in with this method alone. External identities and passwords are known to iam. */
+  readonly signsIn?: boolean
 }
 
 /**
@@ -28,7 +30,10 @@ export const proofMethod = extensionPoint<ProofMethod>('iam.proof-method', {
   from: '@plinth/iam',
   live: true,
   names: shape.kebab,
-  shape: shape.object<ProofMethod>({ strength: shape.among(proofStrengths), isAvailable: shape.function }),
+  shape: shape.object<ProofMethod>(
+    { strength: shape.among(proofStrengths), isAvailable: shape.function },
+    { signsIn: shape.flag },
+  ),
 })
 
 /** The last proof of identity in a session: the login, or a later proof. */

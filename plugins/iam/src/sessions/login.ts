@@ -177,8 +177,9 @@ export class Login {
    * checked.
    */
   async #open(user: User, attempt: LoginAttempt, hash?: { stored: string; renewed: string }): Promise<Session> {
-    const { db, clock, sessions, audit } = this.#parts
+    const { db, clock, sessions, audit, loginGuards } = this.#parts
     if (!user.enabled) throw businessError('user-disabled')
+    for (const guard of loginGuards.values()) await guard.beforeSession?.({ ...attempt, userId: user.id })
     return db.transactional(async () => {
       const now = new Date(clock.now())
       const met = hash
