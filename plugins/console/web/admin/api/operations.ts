@@ -42,7 +42,8 @@ export interface Account {
 export interface LinkedProviders {
   readonly identities: readonly {
     readonly id: number
-    readonly provider: string
+    /** Id of the provider; null if the product no longer has it. */
+    readonly provider: string | null
     readonly title: string
     /** Name of the account at the provider. */
     readonly subjectShown: string

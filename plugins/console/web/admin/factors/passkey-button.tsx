@@ -54,6 +54,11 @@ export function PasskeyButton<Result>({
     return () => leaving.abort()
   }, [api, isSuggesting])
   const error = step.error ?? rejection
+  const button = useRef<HTMLButtonElement>(null)
+  // A button that is disabled while the prompt is open loses the focus.
+  useEffect(() => {
+    if (error !== null && document.activeElement === document.body) button.current?.focus()
+  }, [error])
   return (
     <>
       {isCancelled(error) ? (
@@ -68,6 +73,7 @@ export function PasskeyButton<Result>({
         )
       )}
       <Button
+        ref={button}
         variant={isMain ? 'filled' : 'default'}
         fullWidth
         leftSection={<IconFingerprint size={18} aria-hidden />}

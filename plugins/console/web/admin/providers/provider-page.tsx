@@ -90,7 +90,7 @@ function Link() {
 function ProofStart() {
   const api = useApi()
   const step = useWrite(
-    (signal) => api.call<{ readonly url: string }>(providerProofStart, { params, body: {}, isProof: true, signal }),
+    (signal) => api.call<{ readonly url: string }>(providerProofStart, { params, isProof: true, signal }),
     { onSuccess: ({ url }) => leaveTo(url, { provider, purpose: 'proof', returnTo: '' }) },
   )
   useStart(step.mutate)

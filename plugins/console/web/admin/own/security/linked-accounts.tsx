@@ -47,7 +47,6 @@ export function LinkedAccounts({ read, operations }: LinkedAccountsProps) {
     (signal, provider: string) =>
       api.call<{ readonly url: string }>(postAuthOidcByProviderLinkStart as Operation, {
         params: { provider },
-        body: {},
         signal,
       }),
     { onSuccess: ({ url }, provider) => leaveTo(url, { provider, purpose: 'link', returnTo: addressHere() }) },

@@ -140,10 +140,13 @@ function ProviderProofs() {
     queryKey: ['linked-providers'],
     queryFn: ({ signal }) => api.call<LinkedProviders>(linkedProviders, { signal }),
   })
+  // A user can have several accounts at one provider.
+  const providers = new Map(data?.identities.map(({ provider, title }) => [provider ?? '', title]))
+  providers.delete('')
   return (
     <>
       {window !== undefined && <p role="status">{translate(`admin.proof.${window}`)}</p>}
-      {data?.identities.map(({ provider, title }) => (
+      {[...providers].map(([provider, title]) => (
         <Button
           key={provider}
           variant="default"
