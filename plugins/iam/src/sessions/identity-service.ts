@@ -1,6 +1,15 @@
 import type { Database } from '@plinth/database'
 import { assertOrgInScope, outOfScope, rowsInScope, usersInScope } from '../access/data-scope.ts'
-import type { Actor, BearerRequest, Identity, LoginAttempt, Principal, RowOwner, Session } from '../contract.ts'
+import type {
+  Actor,
+  BearerRequest,
+  Identity,
+  LoginAttempt,
+  PendingAccount,
+  Principal,
+  RowOwner,
+  Session,
+} from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import { User } from '../entities.ts'
 import type { Login } from './login.ts'
@@ -107,6 +116,18 @@ export class IdentityService implements Identity {
 
   sessionsOpenedBy(userId: number, method: string): Promise<readonly number[]> {
     return this.#sessions.openedBy(userId, method)
+  }
+
+  findPendingSignIn(pendingToken: string): Promise<PendingAccount> {
+    return this.#login.findPending(pendingToken)
+  }
+
+  completeSignIn(...args: Parameters<Identity['completeSignIn']>): Promise<Session> {
+    return this.#login.completeSignIn(...args)
+  }
+
+  setUpSecondFactor(...args: Parameters<Identity['setUpSecondFactor']>): Promise<Session> {
+    return this.#login.setUpSecondFactor(...args)
   }
 
   /** Like `proveAgain`, with the password of the user. */
