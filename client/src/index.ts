@@ -342,6 +342,28 @@ export interface paths {
   "/api/v1/admin/notification/send-figures": {
     get: operations['getAdminNotificationSendFigures']
   }
+  "/api/v1/admin/oidc/identities": {
+    get: operations['getAdminOidcIdentities']
+  }
+  "/api/v1/admin/oidc/identities/{id}": {
+    delete: operations['deleteAdminOidcIdentitiesById']
+  }
+  "/api/v1/admin/oidc/preview": {
+    post: operations['postAdminOidcPreview']
+  }
+  "/api/v1/admin/oidc/providers": {
+    get: operations['getAdminOidcProviders']
+  }
+  "/api/v1/admin/oidc/providers/{id}/test": {
+    post: operations['postAdminOidcProvidersByIdTest']
+  }
+  "/api/v1/admin/oidc/rules": {
+    get: operations['getAdminOidcRules']
+    post: operations['postAdminOidcRules']
+  }
+  "/api/v1/admin/oidc/rules/{id}": {
+    delete: operations['deleteAdminOidcRulesById']
+  }
   "/api/v1/admin/open-platform/apps": {
     get: operations['getAdminOpenPlatformApps']
     post: operations['postAdminOpenPlatformApps']
@@ -567,6 +589,36 @@ export interface paths {
   }
   "/api/v1/auth/logout": {
     post: operations['postAuthLogout']
+  }
+  "/api/v1/auth/oidc/{provider}/callback": {
+    post: operations['postAuthOidcByProviderCallback']
+  }
+  "/api/v1/auth/oidc/{provider}/link/callback": {
+    post: operations['postAuthOidcByProviderLinkCallback']
+  }
+  "/api/v1/auth/oidc/{provider}/link/start": {
+    post: operations['postAuthOidcByProviderLinkStart']
+  }
+  "/api/v1/auth/oidc/{provider}/proof/callback": {
+    post: operations['postAuthOidcByProviderProofCallback']
+  }
+  "/api/v1/auth/oidc/{provider}/proof/start": {
+    post: operations['postAuthOidcByProviderProofStart']
+  }
+  "/api/v1/auth/oidc/{provider}/start": {
+    post: operations['postAuthOidcByProviderStart']
+  }
+  "/api/v1/auth/oidc/identities": {
+    get: operations['getAuthOidcIdentities']
+  }
+  "/api/v1/auth/oidc/identities/{id}": {
+    delete: operations['deleteAuthOidcIdentitiesById']
+  }
+  "/api/v1/auth/oidc/logout": {
+    post: operations['postAuthOidcLogout']
+  }
+  "/api/v1/auth/oidc/providers": {
+    get: operations['getAuthOidcProviders']
   }
   "/api/v1/auth/passkey/login": {
     post: operations['postAuthPasskeyLogin']
@@ -1107,6 +1159,22 @@ export interface operations {
   getAdminNotificationScheduledMessages: { parameters: { path?: never; query?: { page?: number; size?: number; cursor?: string; count?: "exact" | "capped" | "none"; sort?: (string)[] }; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": GetNotificationsSuccess | GetAdminNotificationScheduledMessagesFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Count sent and failed messages over time, by channel */
   getAdminNotificationSendFigures: { parameters: { path?: never; query?: { from?: string; to?: string }; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: { items: ({ at: string; channel: string; sent: number; failed: number })[] } } | GetAdminNotificationSendFiguresFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** List the identities of providers that are linked to users, newest first */
+  getAdminOidcIdentities: { parameters: { path?: never; query?: { page?: number; size?: number; cursor?: string; count?: "exact" | "capped" | "none"; userId?: number }; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: GetAdminOidcIdentitiesData } | GetAdminOidcIdentitiesFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Remove the link of an identity to a user, and end the sessions that began with it */
+  deleteAdminOidcIdentitiesById: { parameters: { path: { id: number }; query?: never; header?: { "X-Reason"?: string } }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthLogoutSuccess | DeleteAdminOidcIdentitiesByIdFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Show what a user with these claims would get; changes nothing */
+  postAdminOidcPreview: { parameters: { path?: never; query?: never; header?: { "X-Reason"?: string } }; requestBody: { content: { "application/json": PostAdminOidcPreviewBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: PostAdminOidcPreviewData } | PostAdminOidcPreviewFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** List the sign-in providers, with the addresses to enter there and whether they respond */
+  getAdminOidcProviders: { parameters: { path?: never; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: { items: ({ id: string; title: string; issuer: string; clientId: string; enabled: boolean; createAccounts: boolean; freshProof: boolean; redirectUri: string; backchannelLogoutUri: string; status: "ready" | "disabled" | "secret-missing" | "unavailable"; problem: string | null })[] } } | GetAdminOidcProvidersFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Read the metadata of a provider again */
+  postAdminOidcProvidersByIdTest: { parameters: { path: { id: string }; query?: never; header?: { "X-Reason"?: string } }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: PostAdminOidcProvidersByIdTestData } | PostAdminOidcProvidersByIdTestFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** List claim rules */
+  getAdminOidcRules: { parameters: { path?: never; query?: { page?: number; size?: number; cursor?: string; count?: "exact" | "capped" | "none"; provider?: string; roleId?: number }; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: GetAdminOidcRulesData } | GetAdminOidcRulesFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Create a claim rule */
+  postAdminOidcRules: { parameters: { path?: never; query?: never; header?: { "X-Reason"?: string; "Idempotency-Key"?: string } }; requestBody: { content: { "application/json": PostAdminOidcRulesBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: PostAdminOidcRulesData } | PostAdminOidcRulesFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Delete a claim rule */
+  deleteAdminOidcRulesById: { parameters: { path: { id: number }; query?: { version?: number }; header?: { "X-Reason"?: string } }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthLogoutSuccess | DeleteAdminOidcRulesByIdFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** List applications */
   getAdminOpenPlatformApps: { parameters: { path?: never; query?: { page?: number; size?: number; cursor?: string; count?: "exact" | "capped" | "none"; sort?: (string)[]; keyword?: string; status?: "active" | "disabled" }; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: GetAdminOpenPlatformAppsData } | GetAdminOpenPlatformAppsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Create an application; only this response contains its secret */
@@ -1271,6 +1339,26 @@ export interface operations {
   postAuthLogin: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": PostAuthLoginBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthLoginSuccess | PostAuthLoginFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Log out and end this session */
   postAuthLogout: { parameters: { path?: never; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthLogoutSuccess | PostAuthLogoutFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Complete a sign-in with the response of a provider */
+  postAuthOidcByProviderCallback: { parameters: { path: { provider: string }; query?: never; header?: never }; requestBody: { content: { "application/json": PostAuthOidcByProviderCallbackBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: PostAuthOidcByProviderCallbackData } | PostAuthOidcByProviderCallbackFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Link the identity of a provider to your account, in the session that began it */
+  postAuthOidcByProviderLinkCallback: { parameters: { path: { provider: string }; query?: never; header?: never }; requestBody: { content: { "application/json": { parameters: string } } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: PostAuthOidcByProviderLinkCallbackData } | PostAuthOidcByProviderLinkCallbackFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Begin to link an identity of a provider to your account */
+  postAuthOidcByProviderLinkStart: { parameters: { path: { provider: string }; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthOidcByProviderStartSuccess | PostAuthOidcByProviderLinkStartFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Prove your identity again with the response of a provider; the session gets a new token */
+  postAuthOidcByProviderProofCallback: { parameters: { path: { provider: string }; query?: never; header?: never }; requestBody: { content: { "application/json": { parameters: string } } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: PostAuthOidcByProviderProofCallbackData } | PostAuthOidcByProviderProofCallbackFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Begin to prove your identity again with a provider, which asks you to sign in again */
+  postAuthOidcByProviderProofStart: { parameters: { path: { provider: string }; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthOidcByProviderStartSuccess | PostAuthOidcByProviderProofStartFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Begin a sign-in with a provider; sets a cookie that binds it to this browser */
+  postAuthOidcByProviderStart: { parameters: { path: { provider: string }; query?: never; header?: never }; requestBody?: { content: { "application/json": PostAuthOidcByProviderStartBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthOidcByProviderStartSuccess | PostAuthOidcByProviderStartFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** List the identities of providers that are linked to your account, newest first */
+  getAuthOidcIdentities: { parameters: { path?: never; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: { identities: ({ id: number; provider: string | null; title: string; issuer: string; subjectShown: string; createdAt: string; lastSignInAt: string | null })[] } } | GetAuthOidcIdentitiesFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Remove the link of an identity to your account, and end its other sessions */
+  deleteAuthOidcIdentitiesById: { parameters: { path: { id: number }; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthLogoutSuccess | DeleteAuthOidcIdentitiesByIdFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Log out and end this session; returns the address that also ends the session at the provider */
+  postAuthOidcLogout: { parameters: { path?: never; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: { url: string | null } } | PostAuthOidcLogoutFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** List the providers with which users can sign in */
+  getAuthOidcProviders: { parameters: { path?: never; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: { providers: ({ id: string; title: string; passwordHidden: boolean })[] } } | GetAuthOidcProvidersFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Log in with a passkey, which is the first and the second factor */
   postAuthPasskeyLogin: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": PostAuthPasskeyLoginBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthPasskeyLoginSuccess | PostAuthPasskeyLoginFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Create options for the sign-in with a passkey; valid for one login */
@@ -1793,6 +1881,26 @@ export type GetNotificationsSuccess = { code: "200"; message: "success"; data: G
 export type GetNotificationsData = { items: (GetNotificationsByIdData)[]; page: number; size: number; total: number | null; counted: "exact" | "capped" | "none"; next: string | null }
 export type GetAdminNotificationScheduledMessagesFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetMallGoodsFailureData | null }
 export type GetAdminNotificationSendFiguresFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetMallGoodsFailureData | null }
+export type GetAdminOidcIdentitiesData = { items: ({ id: number; userId: number; provider: string | null; title: string; issuer: string; subjectShown: string; createdAt: string; lastSignInAt: string | null; roleIds: (number)[] })[]; page: number; size: number; total: number | null; counted: "exact" | "capped" | "none"; next: string | null }
+export type GetAdminOidcIdentitiesFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetMallGoodsFailureData | null }
+export type DeleteAdminOidcIdentitiesByIdFailure = { code: "400" | "401" | "403" | "404" | "409" | "500"; message: string; data: DeleteAdminOidcIdentitiesByIdFailureData | null }
+export type DeleteAdminOidcIdentitiesByIdFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.beyond-own-authority" | "iam.last-sign-in-way" | "iam.origin-unproven" | "iam.permission-denied" | "iam.proof-required" | "iam.reason-invalid" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown" | "sign-in-oidc.identity-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAdminOidcPreviewBody = { provider: string; claims: string }
+export type PostAdminOidcPreviewData = { outcome: "known-account" | "new-account" | "account-missing" | "domain-not-allowed" | "claim-missing"; roleIds: (number)[]; keptRoleIds: (number)[]; orgId: number | null; silentClaims: (string)[]; hasSecondFactor: boolean }
+export type PostAdminOidcPreviewFailure = { code: "400" | "401" | "403" | "404" | "500"; message: string; data: PostAdminOidcPreviewFailureData | null }
+export type PostAdminOidcPreviewFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.reason-invalid" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "sign-in-oidc.claims-invalid" | "sign-in-oidc.provider-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type GetAdminOidcProvidersFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetMallGoodsFailureData | null }
+export type PostAdminOidcProvidersByIdTestData = { status: "ready" | "disabled" | "secret-missing" | "unavailable"; problem: string | null }
+export type PostAdminOidcProvidersByIdTestFailure = { code: "400" | "401" | "403" | "404" | "500"; message: string; data: PostAdminOidcProvidersByIdTestFailureData | null }
+export type PostAdminOidcProvidersByIdTestFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.reason-invalid" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "sign-in-oidc.provider-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type GetAdminOidcRulesData = { items: (PostAdminOidcRulesData)[]; page: number; size: number; total: number | null; counted: "exact" | "capped" | "none"; next: string | null }
+export type PostAdminOidcRulesData = { id: number; provider: string; issuer: string; clientId: string; claim: string; form: "list" | "text" | "names"; value: string; roleId: number | null; orgId: number | null; version: number; createdAt: string; updatedAt: string; updatedBy: string | null }
+export type GetAdminOidcRulesFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetMallGoodsFailureData | null }
+export type PostAdminOidcRulesBody = { provider: string; claim: string; form?: "list" | "text" | "names"; value: string; roleId?: number | null; orgId?: number | null }
+export type PostAdminOidcRulesFailure = { code: "400" | "401" | "403" | "404" | "409" | "422" | "500" | "503"; message: string; data: PostAdminOidcRulesFailureData | null }
+export type PostAdminOidcRulesFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.beyond-own-authority" | "iam.organisation-out-of-scope" | "iam.origin-unproven" | "iam.permission-denied" | "iam.proof-required" | "iam.reason-invalid" | "iam.role-unknown" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "idempotency.answer-not-kept" | "idempotency.in-progress" | "idempotency.key-invalid" | "idempotency.key-reused" | "idempotency.store-unavailable" | "sign-in-oidc.provider-unknown" | "sign-in-oidc.rule-target"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type DeleteAdminOidcRulesByIdFailure = { code: "400" | "401" | "403" | "404" | "500"; message: string; data: DeleteAdminOidcRulesByIdFailureData | null }
+export type DeleteAdminOidcRulesByIdFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.beyond-own-authority" | "iam.organisation-out-of-scope" | "iam.origin-unproven" | "iam.permission-denied" | "iam.proof-required" | "iam.reason-invalid" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "sign-in-oidc.rule-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type GetAdminOpenPlatformAppsData = { items: (GetAdminOpenPlatformAppsByIdData)[]; page: number; size: number; total: number | null; counted: "exact" | "capped" | "none"; next: string | null }
 export type GetAdminOpenPlatformAppsByIdData = { id: number; appKey: string; name: string; description: string | null; scopes: (string)[]; rateLimitPerMinute: number | null; status: "active" | "disabled"; ownerUserId: number | null; previousSecretValidUntil: string | null; version: number; createdAt: string; updatedAt: string }
 export type GetAdminOpenPlatformAppsFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetMallGoodsFailureData | null }
@@ -2022,6 +2130,28 @@ export type PostAuthLoginData = { accessToken: string | null; tokenType: "Bearer
 export type PostAuthLoginFailure = { code: "400" | "401" | "403" | "404" | "409" | "422" | "429" | "500" | "503"; message: string; data: FailureData | null }
 export type PostAuthLogoutFailure = { code: "400" | "401" | "403" | "404" | "500"; message: string; data: PostAuthLogoutFailureData | null }
 export type PostAuthLogoutFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.session-unknown" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAuthOidcByProviderCallbackBody = { parameters: string; session?: "token" | "cookie" }
+export type PostAuthOidcByProviderCallbackData = { accessToken: string | null; tokenType: "Bearer"; expiresAt: string; returnTo: string | null }
+export type PostAuthOidcByProviderCallbackFailure = { code: "400" | "401" | "403" | "404" | "409" | "422" | "429" | "500" | "503"; message: string; data: FailureData | null }
+export type PostAuthOidcByProviderLinkCallbackData = { provider: string; subjectShown: string; title: string }
+export type PostAuthOidcByProviderLinkCallbackFailure = { code: "400" | "401" | "403" | "404" | "409" | "429" | "500" | "503"; message: string; data: PostAuthOidcByProviderLinkCallbackFailureData | null }
+export type PostAuthOidcByProviderLinkCallbackFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.external-identity-taken" | "iam.origin-unproven" | "iam.permission-denied" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown" | "rate-limit.exceeded" | "rate-limit.store-unavailable" | "sign-in-oidc.provider-unavailable" | "sign-in-oidc.provider-unknown" | "sign-in-oidc.rejected"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAuthOidcByProviderStartSuccess = { code: "200"; message: "success"; data: { url: string } }
+export type PostAuthOidcByProviderLinkStartFailure = { code: "400" | "401" | "403" | "404" | "429" | "500" | "503"; message: string; data: PostAuthOidcByProviderLinkStartFailureData | null }
+export type PostAuthOidcByProviderLinkStartFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.proof-required" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "rate-limit.exceeded" | "rate-limit.store-unavailable" | "sign-in-oidc.provider-unavailable" | "sign-in-oidc.provider-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAuthOidcByProviderProofCallbackData = { accessToken: string | null; tokenType: "Bearer"; expiresAt: string }
+export type PostAuthOidcByProviderProofCallbackFailure = { code: "400" | "401" | "403" | "404" | "409" | "422" | "429" | "500" | "503"; message: string; data: FailureData | null }
+export type PostAuthOidcByProviderProofStartFailure = { code: "400" | "401" | "403" | "404" | "429" | "500" | "503"; message: string; data: PostAuthOidcByProviderProofStartFailureData | null }
+export type PostAuthOidcByProviderProofStartFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "rate-limit.exceeded" | "rate-limit.store-unavailable" | "sign-in-oidc.provider-unavailable" | "sign-in-oidc.provider-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAuthOidcByProviderStartBody = { returnTo?: string; session?: "token" | "cookie" }
+export type PostAuthOidcByProviderStartFailure = { code: "400" | "403" | "404" | "429" | "500" | "503"; message: string; data: PostAuthOidcByProviderStartFailureData | null }
+export type PostAuthOidcByProviderStartFailureData = { reason?: "http.invalid-input" | "iam.origin-unproven" | "rate-limit.exceeded" | "rate-limit.store-unavailable" | "sign-in-oidc.provider-unavailable" | "sign-in-oidc.provider-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type GetAuthOidcIdentitiesFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetMallGoodsFailureData | null }
+export type DeleteAuthOidcIdentitiesByIdFailure = { code: "400" | "401" | "403" | "404" | "409" | "500"; message: string; data: DeleteAuthOidcIdentitiesByIdFailureData | null }
+export type DeleteAuthOidcIdentitiesByIdFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.last-sign-in-way" | "iam.origin-unproven" | "iam.permission-denied" | "iam.proof-required" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown" | "sign-in-oidc.identity-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAuthOidcLogoutFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetMallGoodsFailureData | null }
+export type GetAuthOidcProvidersFailure = { code: "400" | "500"; message: string; data: GetAuthRecoveryFailureData | null }
+export type GetAuthRecoveryFailureData = { reason?: "http.invalid-input"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type PostAuthPasskeyLoginBody = { challengeId: string; response: PostAuthPasskeyLoginBodyResponse; session?: "token" | "cookie" }
 export type PostAuthPasskeyLoginBodyResponse = { id: string; rawId: string; type: "public-key"; authenticatorAttachment?: string; clientExtensionResults?: { [member: string]: unknown }; response: PostAuthPasskeyLoginBodyResponseResponse }
 export type PostAuthPasskeyLoginBodyResponseResponse = { clientDataJSON: string; authenticatorData: string; signature: string; userHandle?: string }
@@ -2057,7 +2187,6 @@ export type PostAuthProofPasskeyOptionsFailure = { code: "400" | "401" | "403" |
 export type PostAuthProofPasskeyOptionsFailureData = { reason?: "access.identity-missing" | "authenticators.passkeys-unavailable" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type PostAuthProofTotpFailure = { code: "400" | "401" | "403" | "404" | "409" | "422" | "429" | "500" | "503"; message: string; data: FailureData | null }
 export type GetAuthRecoveryFailure = { code: "400" | "500"; message: string; data: GetAuthRecoveryFailureData | null }
-export type GetAuthRecoveryFailureData = { reason?: "http.invalid-input"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type PostAuthRecoverySuccess = { code: "200"; message: "success"; data: { accepted: true } }
 export type PostAuthRecoveryFailure = { code: "400" | "429" | "500" | "503"; message: string; data: PostAuthRecoveryFailureData | null }
 export type PostAuthRecoveryFailureData = { reason?: "http.invalid-input" | "rate-limit.exceeded" | "rate-limit.store-unavailable" | "recovery.unavailable"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }

@@ -189,6 +189,16 @@ export interface Identity {
     prove: (userId: number) => Promise<void>,
   ): Promise<Session>
   /**
+   * Ends sessions of a user because of an event outside of this product, for example a logout at an identity provider.
+   * Records the action in the audit.
+   *
+   * @param sessionIds ids of sessions of this user; others are ignored
+   * @returns the number of sessions that ended
+   */
+  endSessions(userId: number, sessionIds: readonly number[], actor: Actor): Promise<number>
+  /** Returns the ids of the sessions of a user that have not ended and were opened with this method of a `LoginAttempt`. */
+  sessionsOpenedBy(userId: number, method: string): Promise<readonly number[]>
+  /**
    * Returns the sign-in that waits for a second factor. Changes nothing.
    *
    * @throws BusinessError "401" `iam.pending-sign-in-invalid` for a token that is unknown, used or expired, after five
@@ -223,16 +233,6 @@ export interface Identity {
     attempt: LoginAttempt,
     prove: (account: PendingAccount) => Promise<() => Promise<void>>,
   ): Promise<Session>
-  /**
-   * Ends sessions of a user because of an event outside of this product, for example a logout at an identity provider.
-   * Records the action in the audit.
-   *
-   * @param sessionIds ids of sessions of this user; others are ignored
-   * @returns the number of sessions that ended
-   */
-  endSessions(userId: number, sessionIds: readonly number[], actor: Actor): Promise<number>
-  /** Returns the ids of the sessions of a user that have not ended and were opened with this method of a `LoginAttempt`. */
-  sessionsOpenedBy(userId: number, method: string): Promise<readonly number[]>
 }
 
 /** `data` of `iam.second-factor-required`. */

@@ -1,4 +1,4 @@
-import { backOffice } from '@plinth/admin'
+import { backOffice, signInWays } from '@plinth/admin'
 import { database, type WithDatabase } from '@plinth/database'
 import { events } from '@plinth/events'
 import { http } from '@plinth/http'
@@ -26,7 +26,7 @@ import { ProviderClients } from './provider-clients.ts'
 import { ProviderLogins } from './provider-login.ts'
 import { issuerKeyOf, Providers } from './providers.ts'
 import { rules } from './rules.ts'
-import { signInRoutes } from './sign-in-routes.ts'
+import { providerSignIn, signInRoutes } from './sign-in-routes.ts'
 import { purgeSignIns, SignIns } from './sign-ins.ts'
 import { Transactions } from './transactions.ts'
 
@@ -54,7 +54,8 @@ export default definePlugin({
     proofMethod,
     auditTexts.of({ ...audited, ...rules.audited }),
     personalData.of(({ database }: WithDatabase) => ({ 'sign-in-oidc': oidcTables(database) })),
-    ...backOffice({ pages }),
+    ...backOffice({ pages: [...pages, ...rules.pages] }),
+    optional(signInWays.of([providerSignIn])),
   ],
   config: keys,
   configGroups: { 'sign-in-oidc': { en: 'Sign-in with providers', 'zh-CN': '第三方登录' } },

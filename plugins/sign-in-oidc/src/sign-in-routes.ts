@@ -1,3 +1,4 @@
+import type { SignInDeclaration } from '@plinth/admin'
 import type { HttpReply } from '@plinth/http'
 import { id, idParams, instant, nothing, nullable, routesWith, Type, text } from '@plinth/http'
 import {
@@ -11,6 +12,7 @@ import {
   requirePrincipal,
   respondWithProof,
   respondWithSession,
+  secondFactorReasons,
   sessionTransportField,
   tokenOf,
 } from '@plinth/iam'
@@ -136,6 +138,7 @@ const publicRoutes = [
     reasons: [
       '*',
       ...callbackReasons,
+      ...secondFactorReasons,
       'iam.changed-meanwhile',
       'iam.origin-unproven',
       'iam.user-disabled',
@@ -271,3 +274,12 @@ const signedInRoutes = [
 const exchangeOf = (request: Exchange['request'], reply: HttpReply): Exchange => ({ request, reply })
 
 export const signInRoutes = [...publicRoutes, ...signedInRoutes]
+
+/** Declares the providers for the sign-in page of the back office. */
+export const providerSignIn: SignInDeclaration = {
+  id: 'sign-in-oidc.providers',
+  kind: 'providers',
+  list: 'getAuthOidcProviders',
+  start: 'postAuthOidcByProviderStart',
+  callback: 'postAuthOidcByProviderCallback',
+}

@@ -113,7 +113,7 @@ onDatabase(t, 'without the creation of accounts, only linked identities sign in'
 onDatabase(t, 'a linked identity belongs to one user, who keeps at least one way to sign in', async (t, db) => {
   const product = await startWithProvider(t, db)
   const { call, accounts, provider } = product
-  provider.users.set('anna', { preferred_username: 'anna' })
+  for (const name of ['anna', 'boss']) provider.users.set(name, { preferred_username: name })
   const anna = newBrowser()
   const annaToken = (await product.signIn('kc', 'anna', anna)).data.accessToken
   const admin = await product.adminToken()

@@ -1,6 +1,6 @@
 /** Tests ID tokens that a provider, or an attacker between it and the product, must not get accepted. */
 import { onDatabase } from '@plinth/dev/testing/database'
-import { exportSPKI, importJWK, SignJWT } from 'jose'
+import { type CryptoKey, exportSPKI, importJWK, SignJWT } from 'jose'
 import t from 'tap'
 import { describeOutcome, rejected, startWithProvider } from './fixtures/product.ts'
 import { claimsOf, clientSecret, encoded, newSigningKey, sign, type TestProvider } from './fixtures/provider.ts'

@@ -19,6 +19,7 @@ import { businessError } from '../declarations.ts'
 import { ExternalIdentityRow, Role, User, UserRole } from '../entities.ts'
 import type { ProofMethod } from '../proof/contract.ts'
 import { loginLookupOf, normalizeOptionalEmail, normalizeOptionalMobile, normalizeUsername } from './account-names.ts'
+import { signInWaysOf } from './credentials.ts'
 import type { UserDependencies, Users } from './users.ts'
 
 /**
@@ -178,13 +179,11 @@ export class AccountService implements Accounts {
   ): Promise<void> {
     return this.#parts.db.transactional(async (em) => {
       await this.#parts.authority.lock()
-      const user = await userInScope(em, userId, actor)
+      await userInScope(em, userId, actor)
       await this.#parts.rules.assertMayActOn(em, userId, actor)
       const bound = await em.findOne(ExternalIdentityRow, { provider, subject, userId })
       if (bound === null) return
-      const others = await em.count(ExternalIdentityRow, { userId, id: { $ne: bound.id } })
-      if (user.passwordHash === null && others === 0 && !(await this.#signsInOtherwise(userId)))
-        throw businessError('last-sign-in-way')
+      if ((await signInWaysOf(em, userId, this.#parts.proofMethods)).length < 2) throw businessError('last-sign-in-way')
       await em.nativeDelete(ExternalIdentityRow, { id: bound.id })
       await this.#parts.audit.record(actor, 'user.unbind-external', userId, { provider })
     })
@@ -220,13 +219,6 @@ export class AccountService implements Accounts {
 
   seed(): Promise<void> {
     return this.#parts.catalogue.store(this.#parts.db)
-  }
-
-  /** A method that fails must not count as a way to sign in. */
-  async #signsInOtherwise(userId: number): Promise<boolean> {
-    for (const { signsIn = false, isAvailable } of this.#parts.proofMethods.values())
-      if (signsIn && (await isAvailable(userId))) return true
-    return false
   }
 
   async #findExternal({ provider, subject }: Pick<ExternalIdentity, 'provider' | 'subject'>) {

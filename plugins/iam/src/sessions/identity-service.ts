@@ -110,6 +110,14 @@ export class IdentityService implements Identity {
     return this.#login.proveAgain(await this.#sessionOf(token), method, attempt, prove)
   }
 
+  endSessions(userId: number, sessionIds: readonly number[], actor: Actor): Promise<number> {
+    return this.#sessions.end(userId, sessionIds, actor)
+  }
+
+  sessionsOpenedBy(userId: number, method: string): Promise<readonly number[]> {
+    return this.#sessions.openedBy(userId, method)
+  }
+
   findPendingSignIn(pendingToken: string): Promise<PendingAccount> {
     return this.#login.findPending(pendingToken)
   }
@@ -120,14 +128,6 @@ export class IdentityService implements Identity {
 
   setUpSecondFactor(...args: Parameters<Identity['setUpSecondFactor']>): Promise<Session> {
     return this.#login.setUpSecondFactor(...args)
-  }
-
-  endSessions(userId: number, sessionIds: readonly number[], actor: Actor): Promise<number> {
-    return this.#sessions.end(userId, sessionIds, actor)
-  }
-
-  sessionsOpenedBy(userId: number, method: string): Promise<readonly number[]> {
-    return this.#sessions.openedBy(userId, method)
   }
 
   /** Like `proveAgain`, with the password of the user. */
