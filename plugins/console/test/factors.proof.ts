@@ -1,7 +1,7 @@
 /** Tests second factors in a browser, with the virtual authenticator of Chromium: set-up, sign-in, second step, proof. */
 import type { Page } from 'playwright-core'
 import t from 'tap'
-import { openSignedIn, signIn } from './fixtures/back-office.ts'
+import { ageProofs, openSignedIn, signIn } from './fixtures/back-office.ts'
 import {
   findAccessibilityProblems,
   findHorizontalOverflow,
@@ -9,24 +9,10 @@ import {
   saveScreenshot,
   skip,
 } from './fixtures/browser.ts'
-import { addAuthenticator, startFactorOffice } from './fixtures/factor-office.ts'
+import { addAuthenticator, readSecret, startFactorOffice, takeCodes } from './fixtures/factor-office.ts'
 
 const timeout = 600_000
 const securityPage = 'authenticators.security'
-
-/** Closes the dialog with the recovery codes and returns them. */
-async function takeCodes(page: Page, done = 'I have saved them'): Promise<readonly string[]> {
-  const button = page.getByRole('button', { name: done })
-  await button.waitFor()
-  const codes = await page
-    .locator('ul li')
-    .filter({ hasText: /^[A-Z2-7]{6}(?:-[A-Z2-7]{6}){3}$/ })
-    .allInnerTexts()
-  await button.click()
-  return codes
-}
-
-const readSecret = async (page: Page) => (await page.locator('[data-copied]').getAttribute('data-copied')) ?? ''
 
 const out = (page: Page) => page.getByRole('button', { name: 'Sign out' }).click()
 const isIn = (page: Page) => page.locator('nav').first().waitFor({ state: 'attached' })
@@ -253,7 +239,7 @@ t.test(
       for (const [name, value] of Object.entries(typed))
         t.equal(await form.getByRole('textbox', { name }).inputValue(), value, `${name} stays`)
     }
-    await office.ageProofs()
+    await ageProofs(office, page)
     const save = () => form.getByRole('button', { name: 'Save' }).click()
     await save()
     const proof = page.getByRole('dialog').filter({ has: page.getByRole('heading', { name: 'Prove your identity' }) })
@@ -284,6 +270,7 @@ t.test(
     await ended.locator('input[autocomplete=current-password]:focus').waitFor()
     await ended.locator('input[autocomplete=current-password]').fill('Back-office-2026')
     await ended.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await ended.getByRole('button', { name: 'Use a passkey' }).waitFor()
     await authenticator.setPresent(true)
     await ended.getByRole('button', { name: 'Use a passkey' }).click()
     await ended.waitFor({ state: 'detached' })
