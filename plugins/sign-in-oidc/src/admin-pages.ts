@@ -66,7 +66,7 @@ const providers = adminList('getAdminOidcProviders', (row) => ({
         it.reference('roleIds', role),
         it.reference('keptRoleIds', role),
         it.text('orgId'),
-        it.text('silentClaims'),
+        it.chips('silentClaims'),
         it.flag('hasSecondFactor'),
       ],
       outcome: { field: 'outcome', good: ['known-account', 'new-account'] },

@@ -53,6 +53,7 @@ export function logoutEndpoints({ providers, logouts, limits, log }: EndpointDep
         const status = await statusAfter(provider, () => logouts.endByPage(provider, query, actorOf(clientIp, traceId)))
         // Only a page of the provider may load this address in a frame.
         const frames = `default-src 'none'; frame-ancestors ${new URL(provider.issuer).origin}`
+        reply.removeHeader('x-frame-options')
         return finish(reply.header('content-security-policy', frames), status)
       },
     )
