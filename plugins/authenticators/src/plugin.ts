@@ -1,4 +1,4 @@
-import { signInWays } from '@plinth/admin'
+import { backOffice, signInWays } from '@plinth/admin'
 import { createPurgeTask, rowsBefore } from '@plinth/coordination'
 import { database, type WithDatabase } from '@plinth/database'
 import { events } from '@plinth/events'
@@ -11,6 +11,7 @@ import { rateLimiter } from '@plinth/rate-limit'
 import { sharedStore } from '@plinth/shared-store'
 import { site } from '@plinth/site'
 import { configCentre, PluginEncryption, PluginEncryptionKey } from '@plinth/system-config'
+import { pages } from './admin-pages.ts'
 import { adminRoutes } from './admin-routes.ts'
 import { AttemptLimits } from './attempt-limits.ts'
 import { AuthenticatorViews } from './authenticator-views.ts'
@@ -63,6 +64,7 @@ export default definePlugin({
     proofMethod,
     personalData.of(({ database }: WithDatabase) => ({ authenticators: authenticatorTables(database) })),
     optional(signInWays.of([passkeySignIn, secondFactorSignIn])),
+    ...backOffice({ pages }),
   ],
   config: keys,
   configGroups: { authenticators: { en: 'Passkeys and second factors', 'zh-CN': '通行密钥与第二因素' } },
