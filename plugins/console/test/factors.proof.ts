@@ -280,3 +280,38 @@ t.test(
     t.strictSame(complaints, [])
   },
 )
+
+t.test('an administrator sees and resets the second factors of a user', { skip, timeout }, async (t) => {
+  const office = await startFactorOffice(t)
+  await office.createUser('ann')
+  const ann = await openSignedIn(t.teardown, `${office.url}${securityPage}`, { username: 'ann' })
+  await ann.page.getByRole('button', { name: 'Use an authenticator app' }).click()
+  await ann.page.getByLabel('Six-digit code').fill(office.codeOf(await readSecret(ann.page)))
+  await ann.page.getByRole('button', { name: 'Confirm the code' }).click()
+  await takeCodes(ann.page)
+
+  const { page, complaints } = await openSignedIn(t.teardown, `${office.url}iam.users`)
+  await page.getByRole('link', { name: 'ann' }).click()
+  const factors = page
+    .locator('section')
+    .filter({ has: page.getByRole('heading', { name: 'Passkeys and second factors' }) })
+  await factors.getByText('Remaining recovery codes').waitFor()
+  t.strictSame(await findAccessibilityProblems(page), [])
+  await saveScreenshot(page, 'user-factors')
+  await factors.scrollIntoViewIfNeeded()
+  await saveScreenshot(page, 'user-factors-2')
+  await factors.getByRole('button', { name: 'Reset second factors' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Reason, for the audit').fill('Lost the phone')
+  await dialog.getByRole('button', { name: 'Reset second factors' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  await factors.getByText('Remaining recovery codes').waitFor()
+  const audit = await office.db.query<{ action: string }>('select action from iam_audit where reason = ?', [
+    'Lost the phone',
+  ])
+  t.strictSame(audit, [{ action: 'user.reset-second-factors' }])
+  await ann.page.reload()
+  await signIn(ann.page, 'ann')
+  await ann.page.getByText('You have no passkeys yet.').waitFor()
+  t.strictSame([...complaints, ...ann.complaints], [])
+})
