@@ -14,6 +14,7 @@ import {
   callTemplates,
 } from './every-operation/back-office.ts'
 import { assertSuccess, Successes } from './every-operation/clients.ts'
+import { callFactors } from './every-operation/factors.ts'
 import { callInstallation, callInstaller, installToken } from './every-operation/install.ts'
 import { assertListQueriesApply, type Operation } from './every-operation/list-queries.ts'
 import { LostResponses } from './every-operation/lost-responses.ts'
@@ -22,6 +23,9 @@ import { callRecovery, callUserOperations } from './every-operation/people.ts'
 import { type Scene, startScene } from './every-operation/scene.ts'
 import { callMall, callMoney, callPoints } from './every-operation/trade.ts'
 import { callChains, callSettlement } from './every-operation/web3.ts'
+
+const exceptionOf = (reason: string, operations: readonly string[]) =>
+  Object.fromEntries(operations.map((operation) => [operation, reason]))
 
 /** Operations that this test does not call, each with the reason and the test that calls it. */
 const exceptions: Readonly<Record<string, string>> = {
@@ -42,6 +46,24 @@ const exceptions: Readonly<Record<string, string>> = {
     'It needs a message that a channel rejected: plugins/notification/test/send-log-retry.test.ts.',
   'POST /api/v1/notification-send-logs/retry-batch':
     'It needs messages that a channel rejected: plugins/notification/test/send-log-retry.test.ts.',
+  ...exceptionOf('It needs an authenticator: plugins/authenticators/test/passkey-attacks.test.ts.', [
+    'POST /api/v1/auth/passkey/options',
+    'POST /api/v1/auth/passkey/login',
+    'POST /api/v1/auth/passkeys/options',
+    'POST /api/v1/auth/passkeys',
+    'PUT /api/v1/auth/passkeys/{id}',
+    'DELETE /api/v1/auth/passkeys/{id}',
+    'POST /api/v1/auth/proof/passkey/options',
+    'POST /api/v1/auth/proof/passkey',
+    'POST /api/v1/auth/second-factor/passkey/options',
+    'POST /api/v1/auth/second-factor/passkey',
+    'POST /api/v1/auth/second-factor/set-up/passkey/options',
+    'POST /api/v1/auth/second-factor/set-up/passkey',
+  ]),
+  ...exceptionOf('It needs a role with a second factor: plugins/authenticators/test/half-finished.test.ts.', [
+    'POST /api/v1/auth/second-factor/set-up/totp/options',
+    'POST /api/v1/auth/second-factor/set-up/totp',
+  ]),
   'POST /api/v1/install/lock':
     'It needs an installed product whose installer is open: plugins/install/test/entry.test.ts.',
   'POST /api/v1/install/sessions/{sessionId}/retry':
@@ -79,6 +101,7 @@ t.test('the generated client calls every operation of the quickstart', { timeout
   const calls = [
     callUserOperations,
     callRecovery,
+    callFactors,
     callConsole,
     callConfiguration,
     callTemplates,

@@ -301,7 +301,7 @@ onDatabase(t, 'the user handle is random, stable and says nothing about the acco
 
 onDatabase(t, 'another address of the site makes passkeys unusable, and other factors work', async (t, db) => {
   const product = await startAuthenticators(t, db)
-  const { call, post, createUser, addPasskey, addTotp, login, set, assertion } = product
+  const { call, post, createUser, addPasskey, addTotp, login, set, assertion, deviceOf } = product
   const anna = await createUser()
   const bert = await createUser()
   const { device } = await addPasskey(anna.token)
@@ -318,6 +318,12 @@ onDatabase(t, 'another address of the site makes passkeys unusable, and other fa
   t.equal((await post(`${factor}/totp`, { pendingToken: waiting.data.pendingToken, code: code() })).code, '200')
   const { challengeId, response } = await assertion(loginPath, device)
   t.equal(outcomeOf(await post(`${loginPath}/login`, { challengeId, response })), refused)
+  const moved = deviceOf({ origin: 'https://new.example.com' })
+  moved.credentials.push(...device.credentials)
+  const forged = await assertion(loginPath, moved)
+  const body = { challengeId: forged.challengeId, response: forged.response }
+  t.equal(outcomeOf(await post(`${loginPath}/login`, body)), refused, 'a key that answers for the new address')
+  t.match((await product.loginAudit()).at(-1), /passkey-of-another-address$/)
   t.strictSame((await login(bert.username)).data.methods, ['recovery-code'], 'the second factor is not skipped')
   for (const used of bertAdded.added.data.recoveryCodes) {
     const { pendingToken } = (await login(bert.username)).data

@@ -97,7 +97,7 @@ export class CredentialService implements Credentials {
       },
       async resetSecondFactors() {
         const methods: string[] = []
-        for (const [name, { reset }] of proofMethods) if (await reset?.(id)) methods.push(name)
+        for (const [name, { reset }] of [...proofMethods].sort()) if (await reset?.(id)) methods.push(name)
         if (methods.length > 0)
           await events?.publish(secondFactorsReset, { userId: id, methods }, { key: `user:${id}` })
         return methods
