@@ -126,6 +126,8 @@ const openOperations = [
   'POST /api/v1/admin/money/payment-orders/{outTradeNo}/refund',
   'POST /api/v1/admin/web3/unmatched-payments/{id}/credit',
   'POST /api/v1/auth/login',
+  'POST /api/v1/auth/oidc/{provider}/callback',
+  'POST /api/v1/auth/oidc/{provider}/proof/callback',
   'POST /api/v1/auth/passkey/login',
   'POST /api/v1/auth/proof',
   'POST /api/v1/auth/proof/passkey',

@@ -15,6 +15,7 @@ const openToTokens = ['GET /api/v1/iam/users/me']
 
 /** Operations without a permission. They concern the account and the data of the caller, or the pages of the back office. */
 const sessionOnlyForUsers = [
+  'DELETE /api/v1/auth/oidc/identities/{id}',
   'DELETE /api/v1/auth/passkeys/{id}',
   'DELETE /api/v1/auth/totp',
   'DELETE /api/v1/iam/users/me/api-tokens/{id}',
@@ -31,6 +32,7 @@ const sessionOnlyForUsers = [
   'GET /api/v1/admin/console/pages/{id}',
   'GET /api/v1/admin/console/pages/{id}/export',
   'GET /api/v1/auth/authenticators',
+  'GET /api/v1/auth/oidc/identities',
   'GET /api/v1/auth/proof',
   'GET /api/v1/iam/users/me/api-tokens',
   'GET /api/v1/iam/users/me/sessions',
@@ -38,6 +40,11 @@ const sessionOnlyForUsers = [
   'GET /api/v1/notifications/inbox/unread-count',
   'GET /api/v1/notifications/preferences',
   'POST /api/v1/auth/logout',
+  'POST /api/v1/auth/oidc/logout',
+  'POST /api/v1/auth/oidc/{provider}/link/callback',
+  'POST /api/v1/auth/oidc/{provider}/link/start',
+  'POST /api/v1/auth/oidc/{provider}/proof/callback',
+  'POST /api/v1/auth/oidc/{provider}/proof/start',
   'POST /api/v1/auth/passkeys',
   'POST /api/v1/auth/passkeys/options',
   'POST /api/v1/auth/proof',

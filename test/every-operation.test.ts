@@ -20,6 +20,7 @@ import { assertListQueriesApply, type Operation } from './every-operation/list-q
 import { LostResponses } from './every-operation/lost-responses.ts'
 import { callMessages, callRules, callTasks } from './every-operation/messages.ts'
 import { callRecovery, callUserOperations } from './every-operation/people.ts'
+import { callProviders } from './every-operation/providers.ts'
 import { type Scene, startScene } from './every-operation/scene.ts'
 import { callMall, callMoney, callPoints } from './every-operation/trade.ts'
 import { callChains, callSettlement } from './every-operation/web3.ts'
@@ -46,6 +47,18 @@ const exceptions: Readonly<Record<string, string>> = {
     'It needs a message that a channel rejected: plugins/notification/test/send-log-retry.test.ts.',
   'POST /api/v1/notification-send-logs/retry-batch':
     'It needs messages that a channel rejected: plugins/notification/test/send-log-retry.test.ts.',
+  'POST /api/v1/auth/oidc/{provider}/start': 'It needs a provider: plugins/sign-in-oidc/test/sign-in.test.ts.',
+  'POST /api/v1/auth/oidc/{provider}/callback': 'It needs a provider: plugins/sign-in-oidc/test/sign-in.test.ts.',
+  'POST /api/v1/auth/oidc/{provider}/link/start':
+    'It needs a provider: plugins/sign-in-oidc/test/hostile-accounts.test.ts.',
+  'POST /api/v1/auth/oidc/{provider}/link/callback':
+    'It needs a provider: plugins/sign-in-oidc/test/hostile-accounts.test.ts.',
+  'POST /api/v1/auth/oidc/{provider}/proof/start': 'It needs a provider: plugins/sign-in-oidc/test/factors.test.ts.',
+  'POST /api/v1/auth/oidc/{provider}/proof/callback': 'It needs a provider: plugins/sign-in-oidc/test/factors.test.ts.',
+  'DELETE /api/v1/admin/oidc/identities/{id}':
+    'It needs a linked identity: plugins/sign-in-oidc/test/administration.test.ts.',
+  'DELETE /api/v1/auth/oidc/identities/{id}':
+    'It needs a provider: plugins/sign-in-oidc/test/hostile-accounts.test.ts.',
   ...exceptionOf('It needs an authenticator: plugins/authenticators/test/passkey-attacks.test.ts.', [
     'POST /api/v1/auth/passkey/options',
     'POST /api/v1/auth/passkey/login',
@@ -101,6 +114,7 @@ t.test('the generated client calls every operation of the quickstart', { timeout
   const calls = [
     callUserOperations,
     callRecovery,
+    callProviders,
     callFactors,
     callConsole,
     callConfiguration,

@@ -50,6 +50,7 @@ const howTo = [
   page('Scheduled task', '/how-to/scheduled-task'),
   page('Notification template', '/how-to/template'),
   page('Payment and points', '/how-to/payment'),
+  page('Sign-in with a provider', '/how-to/sign-in-provider'),
   page('Test', '/how-to/test'),
   page('Conformance kit', '/how-to/conformance-kit'),
 ]
@@ -141,6 +142,7 @@ const chineseHowTo = [
   page('定时任务', '/zh-CN/how-to/scheduled-task'),
   page('通知模板', '/zh-CN/how-to/template'),
   page('支付和积分', '/zh-CN/how-to/payment'),
+  page('使用提供方登录', '/zh-CN/how-to/sign-in-provider'),
   page('测试', '/zh-CN/how-to/test'),
   page('合规测试套件', '/zh-CN/how-to/conformance-kit'),
 ]

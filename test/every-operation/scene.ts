@@ -104,6 +104,9 @@ export async function startScene(
         'platform.iam.auth.login.verification.file-sender.directory': join(root, 'codes'),
         'platform.open-platform.metering.flush-interval': '10ms',
         'platform.example.mall.test-payments': 'true',
+        'platform.sign-in-oidc.providers': JSON.stringify({
+          shop: { issuer: 'https://id.shop.example', clientId: 'plinth', enabled: false },
+        }),
         ...settings,
       },
     },

@@ -116,6 +116,8 @@ export const keys = {
     rule,
     default: {},
     sensitive: true,
+    // Each secret contains its own destination.
+    destination: [],
     reload: 'live',
     permission: guardsPermission,
   }),
