@@ -145,6 +145,12 @@ export interface paths {
     get: operations['getAdminIamUsersById']
     put: operations['putAdminIamUsersById']
   }
+  "/api/v1/admin/iam/users/{id}/authenticators": {
+    get: operations['getAdminIamUsersByIdAuthenticators']
+  }
+  "/api/v1/admin/iam/users/{id}/authenticators/reset": {
+    post: operations['postAdminIamUsersByIdAuthenticatorsReset']
+  }
   "/api/v1/admin/iam/users/{id}/erasure": {
     post: operations['postAdminIamUsersByIdErasure']
   }
@@ -338,6 +344,28 @@ export interface paths {
   }
   "/api/v1/admin/notification/send-figures": {
     get: operations['getAdminNotificationSendFigures']
+  }
+  "/api/v1/admin/oidc/identities": {
+    get: operations['getAdminOidcIdentities']
+  }
+  "/api/v1/admin/oidc/identities/{id}": {
+    delete: operations['deleteAdminOidcIdentitiesById']
+  }
+  "/api/v1/admin/oidc/preview": {
+    post: operations['postAdminOidcPreview']
+  }
+  "/api/v1/admin/oidc/providers": {
+    get: operations['getAdminOidcProviders']
+  }
+  "/api/v1/admin/oidc/providers/{id}/test": {
+    post: operations['postAdminOidcProvidersByIdTest']
+  }
+  "/api/v1/admin/oidc/rules": {
+    get: operations['getAdminOidcRules']
+    post: operations['postAdminOidcRules']
+  }
+  "/api/v1/admin/oidc/rules/{id}": {
+    delete: operations['deleteAdminOidcRulesById']
   }
   "/api/v1/admin/open-platform/apps": {
     get: operations['getAdminOpenPlatformApps']
@@ -556,25 +584,117 @@ export interface paths {
   "/api/v1/async-tasks/{id}/download-url": {
     get: operations['getAsyncTasksByIdDownloadUrl']
   }
+  "/api/v1/auth/authenticators": {
+    get: operations['getAuthAuthenticators']
+  }
   "/api/v1/auth/login": {
     post: operations['postAuthLogin']
   }
   "/api/v1/auth/logout": {
     post: operations['postAuthLogout']
   }
+  "/api/v1/auth/oidc/{provider}/callback": {
+    post: operations['postAuthOidcByProviderCallback']
+  }
+  "/api/v1/auth/oidc/{provider}/link/callback": {
+    post: operations['postAuthOidcByProviderLinkCallback']
+  }
+  "/api/v1/auth/oidc/{provider}/link/start": {
+    post: operations['postAuthOidcByProviderLinkStart']
+  }
+  "/api/v1/auth/oidc/{provider}/proof/callback": {
+    post: operations['postAuthOidcByProviderProofCallback']
+  }
+  "/api/v1/auth/oidc/{provider}/proof/start": {
+    post: operations['postAuthOidcByProviderProofStart']
+  }
+  "/api/v1/auth/oidc/{provider}/start": {
+    post: operations['postAuthOidcByProviderStart']
+  }
+  "/api/v1/auth/oidc/identities": {
+    get: operations['getAuthOidcIdentities']
+  }
+  "/api/v1/auth/oidc/identities/{id}": {
+    delete: operations['deleteAuthOidcIdentitiesById']
+  }
+  "/api/v1/auth/oidc/logout": {
+    post: operations['postAuthOidcLogout']
+  }
+  "/api/v1/auth/oidc/providers": {
+    get: operations['getAuthOidcProviders']
+  }
+  "/api/v1/auth/passkey/login": {
+    post: operations['postAuthPasskeyLogin']
+  }
+  "/api/v1/auth/passkey/options": {
+    post: operations['postAuthPasskeyOptions']
+  }
+  "/api/v1/auth/passkeys": {
+    post: operations['postAuthPasskeys']
+  }
+  "/api/v1/auth/passkeys/{id}": {
+    delete: operations['deleteAuthPasskeysById']
+    put: operations['putAuthPasskeysById']
+  }
+  "/api/v1/auth/passkeys/options": {
+    post: operations['postAuthPasskeysOptions']
+  }
   "/api/v1/auth/proof": {
     get: operations['getAuthProof']
     post: operations['postAuthProof']
   }
+  "/api/v1/auth/proof/passkey": {
+    post: operations['postAuthProofPasskey']
+  }
+  "/api/v1/auth/proof/passkey/options": {
+    post: operations['postAuthProofPasskeyOptions']
+  }
+  "/api/v1/auth/proof/totp": {
+    post: operations['postAuthProofTotp']
+  }
   "/api/v1/auth/recovery": {
     get: operations['getAuthRecovery']
     post: operations['postAuthRecovery']
+  }
+  "/api/v1/auth/recovery-codes": {
+    post: operations['postAuthRecoveryCodes']
   }
   "/api/v1/auth/recovery/complete": {
     post: operations['postAuthRecoveryComplete']
   }
   "/api/v1/auth/recovery/email": {
     post: operations['postAuthRecoveryEmail']
+  }
+  "/api/v1/auth/second-factor/passkey": {
+    post: operations['postAuthSecondFactorPasskey']
+  }
+  "/api/v1/auth/second-factor/passkey/options": {
+    post: operations['postAuthSecondFactorPasskeyOptions']
+  }
+  "/api/v1/auth/second-factor/recovery-code": {
+    post: operations['postAuthSecondFactorRecoveryCode']
+  }
+  "/api/v1/auth/second-factor/set-up/passkey": {
+    post: operations['postAuthSecondFactorSetUpPasskey']
+  }
+  "/api/v1/auth/second-factor/set-up/passkey/options": {
+    post: operations['postAuthSecondFactorSetUpPasskeyOptions']
+  }
+  "/api/v1/auth/second-factor/set-up/totp": {
+    post: operations['postAuthSecondFactorSetUpTotp']
+  }
+  "/api/v1/auth/second-factor/set-up/totp/options": {
+    post: operations['postAuthSecondFactorSetUpTotpOptions']
+  }
+  "/api/v1/auth/second-factor/totp": {
+    post: operations['postAuthSecondFactorTotp']
+  }
+  "/api/v1/auth/totp": {
+    delete: operations['deleteAuthTotp']
+    post: operations['postAuthTotp']
+  }
+  "/api/v1/auth/totp/options": {
+    post: operations['postAuthTotpOptions']
   }
   "/api/v1/auth/verify/email-codes": {
     post: operations['postAuthVerifyEmailCodes']
@@ -904,6 +1024,10 @@ export interface operations {
   getAdminIamUsersById: { parameters: { path: { id: number }; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAdminIamUsersSuccess | GetAdminIamUsersByIdFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Change a user; omitted fields do not change */
   putAdminIamUsersById: { parameters: { path: { id: number }; query?: never; header?: { "X-Reason"?: string } }; requestBody?: { content: { "application/json": PutAdminIamUsersByIdBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAdminIamUsersSuccess | PutAdminIamUsersByIdFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** List the passkeys and second factors of a user */
+  getAdminIamUsersByIdAuthenticators: { parameters: { path: { id: number }; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: GetAdminIamUsersByIdAuthenticatorsData } | GetAdminIamUsersByIdAuthenticatorsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Remove all passkeys and second factors of a user, and end the sessions and API tokens of the user */
+  postAdminIamUsersByIdAuthenticatorsReset: { parameters: { path: { id: number }; query?: never; header?: { "X-Reason"?: string } }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": DeleteAuthTotpSuccess | PostAdminIamUsersByIdAuthenticatorsResetFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Remove or anonymise all stored data of a user, and the account */
   postAdminIamUsersByIdErasure: { parameters: { path: { id: number }; query?: never; header?: { "X-Reason"?: string } }; requestBody: { content: { "application/json": { username: string } } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: PostAdminIamUsersByIdErasureData } | PostAdminIamUsersByIdErasureFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Invite a user who has no password yet */
@@ -1040,6 +1164,22 @@ export interface operations {
   getAdminNotificationScheduledMessages: { parameters: { path?: never; query?: { page?: number; size?: number; cursor?: string; count?: "exact" | "capped" | "none"; sort?: (string)[] }; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": GetNotificationsSuccess | GetAdminNotificationScheduledMessagesFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Count sent and failed messages over time, by channel */
   getAdminNotificationSendFigures: { parameters: { path?: never; query?: { from?: string; to?: string }; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: { items: ({ at: string; channel: string; sent: number; failed: number })[] } } | GetAdminNotificationSendFiguresFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** List the identities of providers that are linked to users, newest first */
+  getAdminOidcIdentities: { parameters: { path?: never; query?: { page?: number; size?: number; cursor?: string; count?: "exact" | "capped" | "none"; userId?: number }; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: GetAdminOidcIdentitiesData } | GetAdminOidcIdentitiesFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Remove the link of an identity to a user, and end the sessions that began with it */
+  deleteAdminOidcIdentitiesById: { parameters: { path: { id: number }; query?: never; header?: { "X-Reason"?: string } }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthLogoutSuccess | DeleteAdminOidcIdentitiesByIdFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Show what a user with these claims would get; changes nothing */
+  postAdminOidcPreview: { parameters: { path?: never; query?: never; header?: { "X-Reason"?: string } }; requestBody: { content: { "application/json": PostAdminOidcPreviewBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: PostAdminOidcPreviewData } | PostAdminOidcPreviewFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** List the sign-in providers, with the addresses to enter there and whether they respond */
+  getAdminOidcProviders: { parameters: { path?: never; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: { items: ({ id: string; title: string; issuer: string; clientId: string; enabled: boolean; createAccounts: boolean; freshProof: boolean; redirectUri: string; backchannelLogoutUri: string; status: "ready" | "disabled" | "secret-missing" | "unavailable"; problem: string | null })[] } } | GetAdminOidcProvidersFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Read the metadata of a provider again */
+  postAdminOidcProvidersByIdTest: { parameters: { path: { id: string }; query?: never; header?: { "X-Reason"?: string } }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: PostAdminOidcProvidersByIdTestData } | PostAdminOidcProvidersByIdTestFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** List claim rules */
+  getAdminOidcRules: { parameters: { path?: never; query?: { page?: number; size?: number; cursor?: string; count?: "exact" | "capped" | "none"; provider?: string; roleId?: number }; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: GetAdminOidcRulesData } | GetAdminOidcRulesFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Create a claim rule */
+  postAdminOidcRules: { parameters: { path?: never; query?: never; header?: { "X-Reason"?: string; "Idempotency-Key"?: string } }; requestBody: { content: { "application/json": PostAdminOidcRulesBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: PostAdminOidcRulesData } | PostAdminOidcRulesFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Delete a claim rule */
+  deleteAdminOidcRulesById: { parameters: { path: { id: number }; query?: { version?: number }; header?: { "X-Reason"?: string } }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthLogoutSuccess | DeleteAdminOidcRulesByIdFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** List applications */
   getAdminOpenPlatformApps: { parameters: { path?: never; query?: { page?: number; size?: number; cursor?: string; count?: "exact" | "capped" | "none"; sort?: (string)[]; keyword?: string; status?: "active" | "disabled" }; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: GetAdminOpenPlatformAppsData } | GetAdminOpenPlatformAppsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Create an application; only this response contains its secret */
@@ -1198,22 +1338,86 @@ export interface operations {
   postAsyncTasksByIdCancel: { parameters: { path: { id: number }; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": GetAsyncTasksByIdSuccess | PostAsyncTasksByIdCancelFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Get a temporary download URL for the file of a task */
   getAsyncTasksByIdDownloadUrl: { parameters: { path: { id: number }; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: GetAsyncTasksByIdDownloadUrlData } | GetAsyncTasksByIdDownloadUrlFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** List your passkeys and second factors */
+  getAuthAuthenticators: { parameters: { path?: never; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: GetAuthAuthenticatorsData } | GetAuthAuthenticatorsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Log in with a password */
   postAuthLogin: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": PostAuthLoginBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthLoginSuccess | PostAuthLoginFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Log out and end this session */
   postAuthLogout: { parameters: { path?: never; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthLogoutSuccess | PostAuthLogoutFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Complete a sign-in with the response of a provider */
+  postAuthOidcByProviderCallback: { parameters: { path: { provider: string }; query?: never; header?: never }; requestBody: { content: { "application/json": PostAuthOidcByProviderCallbackBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: PostAuthOidcByProviderCallbackData } | PostAuthOidcByProviderCallbackFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Link the identity of a provider to your account, in the session that began it */
+  postAuthOidcByProviderLinkCallback: { parameters: { path: { provider: string }; query?: never; header?: never }; requestBody: { content: { "application/json": { parameters: string } } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: PostAuthOidcByProviderLinkCallbackData } | PostAuthOidcByProviderLinkCallbackFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Begin to link an identity of a provider to your account */
+  postAuthOidcByProviderLinkStart: { parameters: { path: { provider: string }; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthOidcByProviderStartSuccess | PostAuthOidcByProviderLinkStartFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Prove your identity again with the response of a provider; the session gets a new token */
+  postAuthOidcByProviderProofCallback: { parameters: { path: { provider: string }; query?: never; header?: never }; requestBody: { content: { "application/json": { parameters: string } } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthProofSuccess | PostAuthOidcByProviderProofCallbackFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Begin to prove your identity again with a provider, which asks you to sign in again */
+  postAuthOidcByProviderProofStart: { parameters: { path: { provider: string }; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthOidcByProviderStartSuccess | PostAuthOidcByProviderProofStartFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Begin a sign-in with a provider; sets a cookie that binds it to this browser */
+  postAuthOidcByProviderStart: { parameters: { path: { provider: string }; query?: never; header?: never }; requestBody?: { content: { "application/json": PostAuthOidcByProviderStartBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthOidcByProviderStartSuccess | PostAuthOidcByProviderStartFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** List the identities of providers that are linked to your account, newest first */
+  getAuthOidcIdentities: { parameters: { path?: never; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: { identities: ({ id: number; provider: string | null; title: string; issuer: string; subjectShown: string; createdAt: string; lastSignInAt: string | null })[] } } | GetAuthOidcIdentitiesFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Remove the link of an identity to your account, and end its other sessions */
+  deleteAuthOidcIdentitiesById: { parameters: { path: { id: number }; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthLogoutSuccess | DeleteAuthOidcIdentitiesByIdFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Log out and end this session; returns the address that also ends the session at the provider */
+  postAuthOidcLogout: { parameters: { path?: never; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: { url: string | null } } | PostAuthOidcLogoutFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** List the providers with which users can sign in */
+  getAuthOidcProviders: { parameters: { path?: never; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: { providers: ({ id: string; title: string; passwordHidden: boolean })[] } } | GetAuthOidcProvidersFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Log in with a passkey, which is the first and the second factor */
+  postAuthPasskeyLogin: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": PostAuthPasskeyLoginBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthPasskeyLoginSuccess | PostAuthPasskeyLoginFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Create options for the sign-in with a passkey; valid for one login */
+  postAuthPasskeyOptions: { parameters: { path?: never; query?: never; header?: never }; requestBody?: { content: { "application/json": Record<string, never> } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthPasskeyOptionsSuccess | PostAuthPasskeyOptionsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Add a passkey to your account; with your first second factor, the response contains recovery codes */
+  postAuthPasskeys: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": PostAuthPasskeysBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: PostAuthPasskeysData } | PostAuthPasskeysFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Remove one of your passkeys */
+  deleteAuthPasskeysById: { parameters: { path: { id: number }; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": DeleteAuthTotpSuccess | DeleteAuthPasskeysByIdFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Rename one of your passkeys */
+  putAuthPasskeysById: { parameters: { path: { id: number }; query?: never; header?: never }; requestBody: { content: { "application/json": { name: string } } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": DeleteAuthTotpSuccess | PutAuthPasskeysByIdFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Create options for a new passkey; valid for one passkey in this session */
+  postAuthPasskeysOptions: { parameters: { path?: never; query?: never; header?: never }; requestBody?: { content: { "application/json": Record<string, never> } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthPasskeyOptionsSuccess | PostAuthPasskeysOptionsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Get the last proof of your identity in this session, and your methods for a new proof */
   getAuthProof: { parameters: { path?: never; query?: { maxAgeSeconds?: number }; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: GetAuthProofData } | GetAuthProofFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Prove your identity again with your password; the session gets a new token */
   postAuthProof: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": PostAuthProofBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthProofSuccess | PostAuthProofFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Prove your identity again with a passkey; the session gets a new token */
+  postAuthProofPasskey: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": PostAuthProofPasskeyBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthProofTotpSuccess | PostAuthProofPasskeyFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Create options with which a passkey proves your identity again; valid for one proof in this session */
+  postAuthProofPasskeyOptions: { parameters: { path?: never; query?: never; header?: never }; requestBody?: { content: { "application/json": Record<string, never> } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthPasskeyOptionsSuccess | PostAuthProofPasskeyOptionsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Prove your identity again with a one-time password; the session gets a new token */
+  postAuthProofTotp: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": { code: string } } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthProofTotpSuccess | PostAuthProofTotpFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Get whether an account can be recovered by e-mail */
   getAuthRecovery: { parameters: { path?: never; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: { available: boolean } } | GetAuthRecoveryFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Request a link for a new password by e-mail; the response is the same for unknown accounts */
   postAuthRecovery: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": { identifier: string } } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthRecoverySuccess | PostAuthRecoveryFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Replace your recovery codes; only this response contains the new ones */
+  postAuthRecoveryCodes: { parameters: { path?: never; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: { codes: (string)[] } } | PostAuthRecoveryCodesFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Choose a password with the token of a link, and end all sessions and API tokens of the account */
   postAuthRecoveryComplete: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": PostAuthRecoveryCompleteBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthLogoutSuccess | PostAuthRecoveryCompleteFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Confirm or undo a change of the e-mail address with the token of a link */
   postAuthRecoveryEmail: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": { token: string } } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: { purpose: "email-change" | "email-undo" } } | PostAuthRecoveryEmailFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Complete a sign-in with a passkey */
+  postAuthSecondFactorPasskey: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": PostAuthSecondFactorPasskeyBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthPasskeyLoginSuccess | PostAuthSecondFactorPasskeyFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Create options for a passkey as second factor of a sign-in */
+  postAuthSecondFactorPasskeyOptions: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": { pendingToken: string } } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthPasskeyOptionsSuccess | PostAuthSecondFactorPasskeyOptionsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Complete a sign-in with a recovery code, which is then used up */
+  postAuthSecondFactorRecoveryCode: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": PostAuthSecondFactorTotpBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthPasskeyLoginSuccess | PostAuthSecondFactorRecoveryCodeFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Complete a sign-in with the first passkey of the user */
+  postAuthSecondFactorSetUpPasskey: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": PostAuthSecondFactorSetUpPasskeyBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthSecondFactorSetUpTotpSuccess | PostAuthSecondFactorSetUpPasskeyFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Create options for the first passkey of a user who must set up a second factor */
+  postAuthSecondFactorSetUpPasskeyOptions: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": { pendingToken: string } } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthPasskeyOptionsSuccess | PostAuthSecondFactorSetUpPasskeyOptionsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Complete a sign-in with the first code of a new authenticator app */
+  postAuthSecondFactorSetUpTotp: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": PostAuthSecondFactorSetUpTotpBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthSecondFactorSetUpTotpSuccess | PostAuthSecondFactorSetUpTotpFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Create a secret for the authenticator app of a user who must set up a second factor */
+  postAuthSecondFactorSetUpTotpOptions: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": { pendingToken: string } } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthTotpOptionsSuccess | PostAuthSecondFactorSetUpTotpOptionsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Complete a sign-in with a one-time password */
+  postAuthSecondFactorTotp: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": PostAuthSecondFactorTotpBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthPasskeyLoginSuccess | PostAuthSecondFactorTotpFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Remove your one-time passwords */
+  deleteAuthTotp: { parameters: { path?: never; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": DeleteAuthTotpSuccess | DeleteAuthTotpFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Set up one-time passwords; with your first second factor, the response contains recovery codes */
+  postAuthTotp: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": PostAuthTotpBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: { recoveryCodes: (string)[] | null } } | PostAuthTotpFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Create a secret for your authenticator app; it applies when you confirm it with a code */
+  postAuthTotpOptions: { parameters: { path?: never; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthTotpOptionsSuccess | PostAuthTotpOptionsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Send a verification code by e-mail */
   postAuthVerifyEmailCodes: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": PostAuthVerifyEmailCodesBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthVerifySmsCodesSuccess | PostAuthVerifyEmailCodesFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Check a verification code that was sent by e-mail */
@@ -1487,6 +1691,14 @@ export type GetAdminIamUsersByIdFailure = { code: "400" | "401" | "403" | "404" 
 export type GetIamUsersMeFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type PutAdminIamUsersByIdBody = { username?: string; email?: string | null; mobile?: string | null; enabled?: boolean; orgId?: number | null; roleIds?: (number)[]; version?: number }
 export type PutAdminIamUsersByIdFailure = { code: "400" | "401" | "403" | "404" | "409" | "422" | "429" | "500" | "503"; message: string; data: FailureData | null }
+export type GetAdminIamUsersByIdAuthenticatorsData = { passkeys: (GetAuthAuthenticatorsDataPasskeysItem)[]; totp: { since: string } | null; recoveryCodes: GetAuthAuthenticatorsDataRecoveryCodes | null; required: boolean; requiredFrom: string | null; passkeysAvailable: boolean; passkeysUnavailableReason: string | null; userId: number }
+export type GetAuthAuthenticatorsDataPasskeysItem = { id: number; name: string; createdAt: string; lastUsedAt: string | null; usable: boolean; synced: boolean }
+export type GetAuthAuthenticatorsDataRecoveryCodes = { left: number; createdAt: string }
+export type GetAdminIamUsersByIdAuthenticatorsFailure = { code: "400" | "401" | "403" | "404" | "500"; message: string; data: GetAdminIamUsersByIdAuthenticatorsFailureData | null }
+export type GetAdminIamUsersByIdAuthenticatorsFailureData = { reason?: "access.identity-missing" | "authenticators.user-unknown" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type DeleteAuthTotpSuccess = { code: "200"; message: "success"; data: null }
+export type PostAdminIamUsersByIdAuthenticatorsResetFailure = { code: "400" | "401" | "403" | "404" | "409" | "500"; message: string; data: PostAdminIamUsersByIdAuthenticatorsResetFailureData | null }
+export type PostAdminIamUsersByIdAuthenticatorsResetFailureData = { reason?: "access.identity-missing" | "authenticators.nothing-to-reset" | "authenticators.own-reset" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.beyond-own-authority" | "iam.origin-unproven" | "iam.permission-denied" | "iam.proof-required" | "iam.reason-invalid" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type PostAdminIamUsersByIdErasureData = { removed: number; anonymised: number; kept: number }
 export type PostAdminIamUsersByIdErasureFailure = { code: "400" | "401" | "403" | "404" | "409" | "429" | "500" | "503"; message: string; data: PostAdminIamUsersByIdErasureFailureData | null }
 export type PostAdminIamUsersByIdErasureFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.beyond-own-authority" | "iam.erasure-unconfirmed" | "iam.erasure-unfinished" | "iam.last-administrator" | "iam.origin-unproven" | "iam.own-erasure" | "iam.permission-denied" | "iam.proof-required" | "iam.reason-invalid" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown" | "rate-limit.cost-exceeds-limit" | "rate-limit.exceeded" | "rate-limit.store-unavailable"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
@@ -1677,6 +1889,26 @@ export type GetNotificationsSuccess = { code: "200"; message: "success"; data: G
 export type GetNotificationsData = { items: (GetNotificationsByIdData)[]; page: number; size: number; total: number | null; counted: "exact" | "capped" | "none"; next: string | null }
 export type GetAdminNotificationScheduledMessagesFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetMallGoodsFailureData | null }
 export type GetAdminNotificationSendFiguresFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetMallGoodsFailureData | null }
+export type GetAdminOidcIdentitiesData = { items: ({ id: number; userId: number; provider: string | null; title: string; issuer: string; subjectShown: string; createdAt: string; lastSignInAt: string | null; roleIds: (number)[] })[]; page: number; size: number; total: number | null; counted: "exact" | "capped" | "none"; next: string | null }
+export type GetAdminOidcIdentitiesFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetMallGoodsFailureData | null }
+export type DeleteAdminOidcIdentitiesByIdFailure = { code: "400" | "401" | "403" | "404" | "409" | "500"; message: string; data: DeleteAdminOidcIdentitiesByIdFailureData | null }
+export type DeleteAdminOidcIdentitiesByIdFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.beyond-own-authority" | "iam.last-sign-in-way" | "iam.origin-unproven" | "iam.permission-denied" | "iam.proof-required" | "iam.reason-invalid" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown" | "sign-in-oidc.identity-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAdminOidcPreviewBody = { provider: string; claims: string }
+export type PostAdminOidcPreviewData = { outcome: "known-account" | "new-account" | "account-missing" | "domain-not-allowed" | "claim-missing"; roleIds: (number)[]; keptRoleIds: (number)[]; orgId: number | null; silentClaims: (string)[]; hasSecondFactor: boolean }
+export type PostAdminOidcPreviewFailure = { code: "400" | "401" | "403" | "404" | "500"; message: string; data: PostAdminOidcPreviewFailureData | null }
+export type PostAdminOidcPreviewFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.reason-invalid" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "sign-in-oidc.claims-invalid" | "sign-in-oidc.provider-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type GetAdminOidcProvidersFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetMallGoodsFailureData | null }
+export type PostAdminOidcProvidersByIdTestData = { status: "ready" | "disabled" | "secret-missing" | "unavailable"; problem: string | null }
+export type PostAdminOidcProvidersByIdTestFailure = { code: "400" | "401" | "403" | "404" | "500"; message: string; data: PostAdminOidcProvidersByIdTestFailureData | null }
+export type PostAdminOidcProvidersByIdTestFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.reason-invalid" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "sign-in-oidc.provider-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type GetAdminOidcRulesData = { items: (PostAdminOidcRulesData)[]; page: number; size: number; total: number | null; counted: "exact" | "capped" | "none"; next: string | null }
+export type PostAdminOidcRulesData = { id: number; provider: string; issuer: string; clientId: string; claim: string; form: "list" | "text" | "names"; value: string; roleId: number | null; orgId: number | null; version: number; createdAt: string; updatedAt: string; updatedBy: string | null }
+export type GetAdminOidcRulesFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetMallGoodsFailureData | null }
+export type PostAdminOidcRulesBody = { provider: string; claim: string; form?: "list" | "text" | "names"; value: string; roleId?: number | null; orgId?: number | null }
+export type PostAdminOidcRulesFailure = { code: "400" | "401" | "403" | "404" | "409" | "422" | "500" | "503"; message: string; data: PostAdminOidcRulesFailureData | null }
+export type PostAdminOidcRulesFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.beyond-own-authority" | "iam.organisation-out-of-scope" | "iam.origin-unproven" | "iam.permission-denied" | "iam.proof-required" | "iam.reason-invalid" | "iam.role-unknown" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "idempotency.answer-not-kept" | "idempotency.in-progress" | "idempotency.key-invalid" | "idempotency.key-reused" | "idempotency.store-unavailable" | "sign-in-oidc.provider-unknown" | "sign-in-oidc.rule-target"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type DeleteAdminOidcRulesByIdFailure = { code: "400" | "401" | "403" | "404" | "500"; message: string; data: DeleteAdminOidcRulesByIdFailureData | null }
+export type DeleteAdminOidcRulesByIdFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.beyond-own-authority" | "iam.organisation-out-of-scope" | "iam.origin-unproven" | "iam.permission-denied" | "iam.proof-required" | "iam.reason-invalid" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "sign-in-oidc.rule-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type GetAdminOpenPlatformAppsData = { items: (GetAdminOpenPlatformAppsByIdData)[]; page: number; size: number; total: number | null; counted: "exact" | "capped" | "none"; next: string | null }
 export type GetAdminOpenPlatformAppsByIdData = { id: number; appKey: string; name: string; description: string | null; scopes: (string)[]; rateLimitPerMinute: number | null; status: "active" | "disabled"; ownerUserId: number | null; previousSecretValidUntil: string | null; version: number; createdAt: string; updatedAt: string }
 export type GetAdminOpenPlatformAppsFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetMallGoodsFailureData | null }
@@ -1899,29 +2131,106 @@ export type PostAsyncTasksByIdCancelFailure = { code: "400" | "401" | "403" | "4
 export type PostAsyncTasksByIdCancelFailureData = { reason?: "access.identity-missing" | "async-task.file-forbidden" | "async-task.finished" | "async-task.no-artifact" | "async-task.unknown" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type GetAsyncTasksByIdDownloadUrlData = { url: string; expiresAt: string }
 export type GetAsyncTasksByIdDownloadUrlFailure = { code: "400" | "401" | "403" | "404" | "500"; message: string; data: GetAsyncTasksByIdArtifactData | null }
+export type GetAuthAuthenticatorsData = { passkeys: (GetAuthAuthenticatorsDataPasskeysItem)[]; totp: { since: string } | null; recoveryCodes: GetAuthAuthenticatorsDataRecoveryCodes | null; required: boolean; requiredFrom: string | null; passkeysAvailable: boolean; passkeysUnavailableReason: string | null }
+export type GetAuthAuthenticatorsFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetMallGoodsFailureData | null }
 export type PostAuthLoginBody = { username: string; password: string; session?: "token" | "cookie" }
 export type PostAuthLoginSuccess = { code: "200"; message: "success"; data: PostAuthLoginData }
 export type PostAuthLoginData = { accessToken: string | null; tokenType: "Bearer"; expiresAt: string }
 export type PostAuthLoginFailure = { code: "400" | "401" | "403" | "404" | "409" | "422" | "429" | "500" | "503"; message: string; data: FailureData | null }
 export type PostAuthLogoutFailure = { code: "400" | "401" | "403" | "404" | "500"; message: string; data: PostAuthLogoutFailureData | null }
 export type PostAuthLogoutFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.session-unknown" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAuthOidcByProviderCallbackBody = { parameters: string; session?: "token" | "cookie" }
+export type PostAuthOidcByProviderCallbackData = { accessToken: string | null; tokenType: "Bearer"; expiresAt: string; returnTo: string | null }
+export type PostAuthOidcByProviderCallbackFailure = { code: "400" | "401" | "403" | "404" | "409" | "422" | "429" | "500" | "503"; message: string; data: FailureData | null }
+export type PostAuthOidcByProviderLinkCallbackData = { provider: string; subjectShown: string; title: string }
+export type PostAuthOidcByProviderLinkCallbackFailure = { code: "400" | "401" | "403" | "404" | "409" | "429" | "500" | "503"; message: string; data: PostAuthOidcByProviderLinkCallbackFailureData | null }
+export type PostAuthOidcByProviderLinkCallbackFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.external-identity-taken" | "iam.origin-unproven" | "iam.permission-denied" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown" | "rate-limit.exceeded" | "rate-limit.store-unavailable" | "sign-in-oidc.provider-unavailable" | "sign-in-oidc.provider-unknown" | "sign-in-oidc.rejected"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAuthOidcByProviderStartSuccess = { code: "200"; message: "success"; data: { url: string } }
+export type PostAuthOidcByProviderLinkStartFailure = { code: "400" | "401" | "403" | "404" | "429" | "500" | "503"; message: string; data: PostAuthOidcByProviderLinkStartFailureData | null }
+export type PostAuthOidcByProviderLinkStartFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.proof-required" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "rate-limit.exceeded" | "rate-limit.store-unavailable" | "sign-in-oidc.provider-unavailable" | "sign-in-oidc.provider-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAuthProofSuccess = { code: "200"; message: "success"; data: PostAuthProofData }
+export type PostAuthProofData = { accessToken: string | null; tokenType: "Bearer"; expiresAt: string }
+export type PostAuthOidcByProviderProofCallbackFailure = { code: "400" | "401" | "403" | "404" | "409" | "422" | "429" | "500" | "503"; message: string; data: FailureData | null }
+export type PostAuthOidcByProviderProofStartFailure = { code: "400" | "401" | "403" | "404" | "429" | "500" | "503"; message: string; data: PostAuthOidcByProviderProofStartFailureData | null }
+export type PostAuthOidcByProviderProofStartFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "rate-limit.exceeded" | "rate-limit.store-unavailable" | "sign-in-oidc.provider-unavailable" | "sign-in-oidc.provider-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAuthOidcByProviderStartBody = { returnTo?: string; session?: "token" | "cookie" }
+export type PostAuthOidcByProviderStartFailure = { code: "400" | "403" | "404" | "429" | "500" | "503"; message: string; data: PostAuthOidcByProviderStartFailureData | null }
+export type PostAuthOidcByProviderStartFailureData = { reason?: "http.invalid-input" | "iam.origin-unproven" | "rate-limit.exceeded" | "rate-limit.store-unavailable" | "sign-in-oidc.provider-unavailable" | "sign-in-oidc.provider-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type GetAuthOidcIdentitiesFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetMallGoodsFailureData | null }
+export type DeleteAuthOidcIdentitiesByIdFailure = { code: "400" | "401" | "403" | "404" | "409" | "500"; message: string; data: DeleteAuthOidcIdentitiesByIdFailureData | null }
+export type DeleteAuthOidcIdentitiesByIdFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.last-sign-in-way" | "iam.origin-unproven" | "iam.permission-denied" | "iam.proof-required" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown" | "sign-in-oidc.identity-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAuthOidcLogoutFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetMallGoodsFailureData | null }
+export type GetAuthOidcProvidersFailure = { code: "400" | "500"; message: string; data: GetAuthRecoveryFailureData | null }
+export type GetAuthRecoveryFailureData = { reason?: "http.invalid-input"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAuthPasskeyLoginBody = { challengeId: string; response: PostAuthPasskeyLoginBodyResponse; session?: "token" | "cookie" }
+export type PostAuthPasskeyLoginBodyResponse = { id: string; rawId: string; type: "public-key"; authenticatorAttachment?: string; clientExtensionResults?: { [member: string]: unknown }; response: PostAuthPasskeyLoginBodyResponseResponse }
+export type PostAuthPasskeyLoginBodyResponseResponse = { clientDataJSON: string; authenticatorData: string; signature: string; userHandle?: string }
+export type PostAuthPasskeyLoginSuccess = { code: "200"; message: "success"; data: PostAuthLoginData }
+export type PostAuthPasskeyLoginFailure = { code: "400" | "401" | "403" | "404" | "409" | "422" | "429" | "500" | "503"; message: string; data: FailureData | null }
+export type PostAuthPasskeyOptionsSuccess = { code: "200"; message: "success"; data: PostAuthPasskeyOptionsData }
+export type PostAuthPasskeyOptionsData = { options: { [member: string]: unknown }; challengeId: string }
+export type PostAuthPasskeyOptionsFailure = { code: "400" | "409" | "429" | "500" | "503"; message: string; data: PostAuthPasskeyOptionsFailureData | null }
+export type PostAuthPasskeyOptionsFailureData = { reason?: "authenticators.passkeys-unavailable" | "http.invalid-input" | "rate-limit.exceeded" | "rate-limit.store-unavailable"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAuthPasskeysBody = { challengeId: string; response: PostAuthPasskeysBodyResponse; name?: string }
+export type PostAuthPasskeysBodyResponse = { id: string; rawId: string; type: "public-key"; authenticatorAttachment?: string; clientExtensionResults?: { [member: string]: unknown }; response: PostAuthPasskeysBodyResponseResponse }
+export type PostAuthPasskeysBodyResponseResponse = { clientDataJSON: string; attestationObject: string; transports?: (string)[]; authenticatorData?: string; publicKey?: string; publicKeyAlgorithm?: number }
+export type PostAuthPasskeysData = { id: number; name: string; recoveryCodes: (string)[] | null }
+export type PostAuthPasskeysFailure = { code: "400" | "401" | "403" | "404" | "409" | "500"; message: string; data: PostAuthPasskeysFailureData | null }
+export type PostAuthPasskeysFailureData = { reason?: "access.identity-missing" | "authenticators.passkey-invalid" | "authenticators.passkey-limit" | "authenticators.passkey-taken" | "authenticators.passkeys-unavailable" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.proof-required" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type DeleteAuthPasskeysByIdFailure = { code: "400" | "401" | "403" | "404" | "409" | "500"; message: string; data: DeleteAuthPasskeysByIdFailureData | null }
+export type DeleteAuthPasskeysByIdFailureData = { reason?: "access.identity-missing" | "authenticators.factor-required" | "authenticators.last-sign-in-way" | "authenticators.passkey-unknown" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.proof-required" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PutAuthPasskeysByIdFailure = { code: "400" | "401" | "403" | "404" | "500"; message: string; data: PutAuthPasskeysByIdFailureData | null }
+export type PutAuthPasskeysByIdFailureData = { reason?: "access.identity-missing" | "authenticators.passkey-unknown" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAuthPasskeysOptionsFailure = { code: "400" | "401" | "403" | "404" | "409" | "500"; message: string; data: PostAuthPasskeysOptionsFailureData | null }
+export type PostAuthPasskeysOptionsFailureData = { reason?: "access.identity-missing" | "authenticators.passkey-limit" | "authenticators.passkeys-unavailable" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.proof-required" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type GetAuthProofData = { enabled: boolean; provenAt: string | null; provenBy: string | null; methods: (string)[] }
 export type GetAuthProofFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetAuthProofFailureData | null }
 export type GetAuthProofFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.proof-required" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type PostAuthProofBody = { method: "password"; password: string }
-export type PostAuthProofSuccess = { code: "200"; message: "success"; data: PostAuthProofData }
-export type PostAuthProofData = { accessToken: string | null; tokenType: "Bearer"; expiresAt: string }
 export type PostAuthProofFailure = { code: "400" | "401" | "403" | "404" | "409" | "422" | "429" | "500" | "503"; message: string; data: FailureData | null }
+export type PostAuthProofPasskeyBody = { challengeId: string; response: PostAuthPasskeyLoginBodyResponse }
+export type PostAuthProofTotpSuccess = { code: "200"; message: "success"; data: PostAuthProofData }
+export type PostAuthProofPasskeyFailure = { code: "400" | "401" | "403" | "404" | "409" | "422" | "429" | "500" | "503"; message: string; data: FailureData | null }
+export type PostAuthProofPasskeyOptionsFailure = { code: "400" | "401" | "403" | "409" | "500"; message: string; data: PostAuthProofPasskeyOptionsFailureData | null }
+export type PostAuthProofPasskeyOptionsFailureData = { reason?: "access.identity-missing" | "authenticators.passkeys-unavailable" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAuthProofTotpFailure = { code: "400" | "401" | "403" | "404" | "409" | "422" | "429" | "500" | "503"; message: string; data: FailureData | null }
 export type GetAuthRecoveryFailure = { code: "400" | "500"; message: string; data: GetAuthRecoveryFailureData | null }
-export type GetAuthRecoveryFailureData = { reason?: "http.invalid-input"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type PostAuthRecoverySuccess = { code: "200"; message: "success"; data: { accepted: true } }
 export type PostAuthRecoveryFailure = { code: "400" | "429" | "500" | "503"; message: string; data: PostAuthRecoveryFailureData | null }
 export type PostAuthRecoveryFailureData = { reason?: "http.invalid-input" | "rate-limit.exceeded" | "rate-limit.store-unavailable" | "recovery.unavailable"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAuthRecoveryCodesFailure = { code: "400" | "401" | "403" | "404" | "409" | "500"; message: string; data: PostAuthRecoveryCodesFailureData | null }
+export type PostAuthRecoveryCodesFailureData = { reason?: "access.identity-missing" | "authenticators.factor-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.proof-required" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type PostAuthRecoveryCompleteBody = { token: string; password: string }
 export type PostAuthRecoveryCompleteFailure = { code: "400" | "403" | "404" | "429" | "500" | "503"; message: string; data: PostAuthRecoveryCompleteFailureData | null }
 export type PostAuthRecoveryCompleteFailureData = { reason?: "http.invalid-input" | "iam.busy" | "iam.password-refused" | "iam.user-unknown" | "rate-limit.exceeded" | "rate-limit.store-unavailable" | "recovery.invitation-withdrawn" | "recovery.token-invalid" | "recovery.unavailable"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type PostAuthRecoveryEmailFailure = { code: "400" | "404" | "409" | "429" | "500" | "503"; message: string; data: PostAuthRecoveryEmailFailureData | null }
 export type PostAuthRecoveryEmailFailureData = { reason?: "http.invalid-input" | "iam.email-taken" | "iam.user-unknown" | "rate-limit.exceeded" | "rate-limit.store-unavailable" | "recovery.token-invalid" | "recovery.unavailable"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAuthSecondFactorPasskeyBody = { pendingToken: string; challengeId: string; response: PostAuthPasskeyLoginBodyResponse; session?: "token" | "cookie" }
+export type PostAuthSecondFactorPasskeyFailure = { code: "400" | "401" | "403" | "404" | "409" | "422" | "429" | "500" | "503"; message: string; data: FailureData | null }
+export type PostAuthSecondFactorPasskeyOptionsFailure = { code: "400" | "401" | "409" | "429" | "500" | "503"; message: string; data: PostAuthSecondFactorPasskeyOptionsFailureData | null }
+export type PostAuthSecondFactorPasskeyOptionsFailureData = { reason?: "authenticators.passkeys-unavailable" | "http.invalid-input" | "iam.pending-sign-in-invalid" | "rate-limit.exceeded" | "rate-limit.store-unavailable"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAuthSecondFactorTotpBody = { pendingToken: string; code: string; session?: "token" | "cookie" }
+export type PostAuthSecondFactorRecoveryCodeFailure = { code: "400" | "401" | "403" | "404" | "409" | "422" | "429" | "500" | "503"; message: string; data: FailureData | null }
+export type PostAuthSecondFactorSetUpPasskeyBody = { pendingToken: string; challengeId: string; response: PostAuthPasskeysBodyResponse; name?: string; session?: "token" | "cookie" }
+export type PostAuthSecondFactorSetUpTotpSuccess = { code: "200"; message: "success"; data: PostAuthSecondFactorSetUpTotpData }
+export type PostAuthSecondFactorSetUpTotpData = { accessToken: string | null; tokenType: "Bearer"; expiresAt: string; recoveryCodes: (string)[] }
+export type PostAuthSecondFactorSetUpPasskeyFailure = { code: "400" | "401" | "403" | "404" | "409" | "422" | "429" | "500" | "503"; message: string; data: FailureData | null }
+export type PostAuthSecondFactorSetUpPasskeyOptionsFailure = { code: "400" | "401" | "409" | "429" | "500" | "503"; message: string; data: PostAuthSecondFactorSetUpPasskeyOptionsFailureData | null }
+export type PostAuthSecondFactorSetUpPasskeyOptionsFailureData = { reason?: "authenticators.passkey-limit" | "authenticators.passkeys-unavailable" | "http.invalid-input" | "iam.pending-sign-in-invalid" | "rate-limit.exceeded" | "rate-limit.store-unavailable"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAuthSecondFactorSetUpTotpBody = { pendingToken: string; setUpId: string; code: string; session?: "token" | "cookie" }
+export type PostAuthSecondFactorSetUpTotpFailure = { code: "400" | "401" | "403" | "404" | "409" | "422" | "429" | "500" | "503"; message: string; data: FailureData | null }
+export type PostAuthTotpOptionsSuccess = { code: "200"; message: "success"; data: PostAuthTotpOptionsData }
+export type PostAuthTotpOptionsData = { setUpId: string; secret: string; uri: string; qr: string }
+export type PostAuthSecondFactorSetUpTotpOptionsFailure = { code: "400" | "401" | "409" | "429" | "500" | "503"; message: string; data: PostAuthSecondFactorSetUpTotpOptionsFailureData | null }
+export type PostAuthSecondFactorSetUpTotpOptionsFailureData = { reason?: "authenticators.secret-key-unusable" | "authenticators.totp-set-up" | "http.invalid-input" | "iam.pending-sign-in-invalid" | "rate-limit.exceeded" | "rate-limit.store-unavailable"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAuthSecondFactorTotpFailure = { code: "400" | "401" | "403" | "404" | "409" | "422" | "429" | "500" | "503"; message: string; data: FailureData | null }
+export type DeleteAuthTotpFailure = { code: "400" | "401" | "403" | "404" | "409" | "500"; message: string; data: DeleteAuthTotpFailureData | null }
+export type DeleteAuthTotpFailureData = { reason?: "access.identity-missing" | "authenticators.factor-required" | "authenticators.totp-not-set-up" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.proof-required" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAuthTotpBody = { setUpId: string; code: string }
+export type PostAuthTotpFailure = { code: "400" | "401" | "403" | "404" | "409" | "500" | "503"; message: string; data: PostAuthTotpFailureData | null }
+export type PostAuthTotpFailureData = { reason?: "access.identity-missing" | "authenticators.secret-key-unusable" | "authenticators.set-up-invalid" | "authenticators.totp-invalid" | "authenticators.totp-set-up" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.proof-required" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAuthTotpOptionsFailure = { code: "400" | "401" | "403" | "404" | "409" | "500" | "503"; message: string; data: PostAuthTotpOptionsFailureData | null }
+export type PostAuthTotpOptionsFailureData = { reason?: "access.identity-missing" | "authenticators.secret-key-unusable" | "authenticators.totp-set-up" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.proof-required" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type PostAuthVerifyEmailCodesBody = { email: string; scene?: string }
 export type PostAuthVerifySmsCodesSuccess = { code: "200"; message: "success"; data: PostAuthVerifySmsCodesData }
 export type PostAuthVerifySmsCodesData = { expiresAt: string; resendAfter: number }

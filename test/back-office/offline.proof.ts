@@ -112,7 +112,7 @@ async function signedIn(t: Test, url: string) {
 }
 
 async function signIn(page: Page): Promise<void> {
-  await page.fill('input[autocomplete=username]', 'root')
+  await page.fill('input[autocomplete^=username]', 'root')
   await page.fill('input[autocomplete=current-password]', password)
   await page.click('button[type=submit]')
 }

@@ -36,7 +36,7 @@ t.test(
     const { page, complaints, elsewhere } = await openPage(t.teardown, `${office?.url}iam.users`, { locale: 'en' })
     t.equal(await page.locator('h1').innerText(), 'Sign in')
     t.equal(await page.getByRole('button', { name: 'Sign in with a wallet' }).count(), 0, 'no plugin offers it')
-    await page.fill('input[autocomplete=username]', 'root')
+    await page.fill('input[autocomplete^=username]', 'root')
     await page.fill('input[autocomplete=current-password]', 'wrong')
     await page.click('button[type=submit]')
     t.match(await page.getByRole('alert').innerText(), /Wrong user name or password/)

@@ -29,6 +29,8 @@ import type { ProofMethod } from './proof/contract.ts'
 import { FreshProofs } from './proof/fresh-proofs.ts'
 import { IdentityService } from './sessions/identity-service.ts'
 import { Login, loginLimiter } from './sessions/login.ts'
+import { PendingSignIns } from './sessions/pending-sign-ins.ts'
+import { SecondFactors } from './sessions/second-factors.ts'
 import { Sessions } from './sessions/sessions.ts'
 import { TokenCheck } from './sessions/token-check.ts'
 
@@ -62,6 +64,8 @@ export interface Parts extends IamServices {
   readonly proofs: FreshProofs
   readonly tokens: TokenCheck
   readonly sessions: Sessions
+  readonly secondFactors: SecondFactors
+  readonly pendingSignIns: PendingSignIns
   readonly users: Users
   readonly roles: Roles
   /** The login guard of this plugin, which is called before the guards of other plugins. */
@@ -92,6 +96,8 @@ export const resolvers: Resolvers<Parts, IamServices> = {
   proofs: asClass(FreshProofs),
   tokens: asClass(TokenCheck),
   sessions: asClass(Sessions),
+  secondFactors: asClass(SecondFactors),
+  pendingSignIns: asClass(PendingSignIns),
   users: asClass(Users),
   roles: asClass(Roles),
   limiter: asFunction(({ rateLimiter, config }) => rateLimiter && loginLimiter(rateLimiter, config)),

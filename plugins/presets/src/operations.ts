@@ -1,5 +1,6 @@
 import approval from '@plinth/approval'
 import asyncTask from '@plinth/async-task'
+import authenticators from '@plinth/authenticators'
 import consolePages from '@plinth/console'
 import consoleAdmin from '@plinth/console/admin'
 import iam from '@plinth/iam'
@@ -11,6 +12,7 @@ import type { Plugin } from '@plinth/kernel'
 import openPlatform from '@plinth/open-platform'
 import rateLimit from '@plinth/rate-limit'
 import { rateLimitStores } from '@plinth/rate-limit-stores'
+import signInOidc from '@plinth/sign-in-oidc'
 import systemConfig from '@plinth/system-config'
 import systemConfigAdmin from '@plinth/system-config/admin'
 import template from '@plinth/template'
@@ -20,6 +22,8 @@ export const operations: readonly Plugin[] = [
   iam,
   accountRecovery,
   verificationCodes,
+  authenticators,
+  signInOidc,
   rateLimit,
   ...rateLimitStores,
   systemConfig,

@@ -1,10 +1,19 @@
 import type { Database } from '@plinth/database'
 import { assertOrgInScope, outOfScope, rowsInScope, usersInScope } from '../access/data-scope.ts'
-import type { BearerRequest, Identity, LoginAttempt, Principal, RowOwner, Session } from '../contract.ts'
+import type {
+  Actor,
+  BearerRequest,
+  Identity,
+  LoginAttempt,
+  PendingAccount,
+  Principal,
+  RowOwner,
+  Session,
+} from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import { User } from '../entities.ts'
 import type { Login } from './login.ts'
-import type { ProvenSession } from './sessions.ts'
+import type { ProvenSession, Sessions } from './sessions.ts'
 import type { TokenCheck } from './token-check.ts'
 
 const batch = 500
@@ -13,11 +22,18 @@ export class IdentityService implements Identity {
   readonly #db: Database
   readonly #tokens: TokenCheck
   readonly #login: Login
+  readonly #sessions: Sessions
 
-  constructor({ db, tokens, login }: { readonly db: Database; readonly tokens: TokenCheck; readonly login: Login }) {
-    this.#db = db
-    this.#tokens = tokens
-    this.#login = login
+  constructor(parts: {
+    readonly db: Database
+    readonly tokens: TokenCheck
+    readonly login: Login
+    readonly sessions: Sessions
+  }) {
+    this.#db = parts.db
+    this.#tokens = parts.tokens
+    this.#login = parts.login
+    this.#sessions = parts.sessions
   }
 
   authenticate(token: string, bearer?: BearerRequest): Principal | Promise<Principal> {
@@ -92,6 +108,26 @@ export class IdentityService implements Identity {
     prove: (userId: number) => Promise<void>,
   ): Promise<Session> {
     return this.#login.proveAgain(await this.#sessionOf(token), method, attempt, prove)
+  }
+
+  endSessions(userId: number, sessionIds: readonly number[], actor: Actor): Promise<number> {
+    return this.#sessions.end(userId, sessionIds, actor)
+  }
+
+  sessionsOpenedBy(userId: number, method: string): Promise<readonly number[]> {
+    return this.#sessions.openedBy(userId, method)
+  }
+
+  findPendingSignIn(pendingToken: string): Promise<PendingAccount> {
+    return this.#login.findPending(pendingToken)
+  }
+
+  completeSignIn(...args: Parameters<Identity['completeSignIn']>): Promise<Session> {
+    return this.#login.completeSignIn(...args)
+  }
+
+  setUpSecondFactor(...args: Parameters<Identity['setUpSecondFactor']>): Promise<Session> {
+    return this.#login.setUpSecondFactor(...args)
   }
 
   /** Like `proveAgain`, with the password of the user. */

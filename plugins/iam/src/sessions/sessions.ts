@@ -53,8 +53,12 @@ export class Sessions {
     this.#parts = parts
   }
 
-  /** Opens a session. Must be called in the transaction that checked that the user may sign in. */
-  async open(userId: number, attempt: LoginAttempt): Promise<Session> {
+  /**
+   * Opens a session. Must be called in the transaction that checked that the user may sign in.
+   *
+   * @param provenBy method of the last proof of identity; default: the method of the attempt
+   */
+  async open(userId: number, attempt: LoginAttempt, provenBy = attempt.method): Promise<Session> {
     const now = this.#parts.clock.now()
     const expiresAt = new Date(now + this.#parts.config.get('platform.iam.token.lifetime'))
     const accessToken = newAccessToken()
@@ -72,7 +76,7 @@ export class Sessions {
       lastSeenAt: new Date(now),
       revokedAt: null,
       provenAt: attempt.isProof === false ? null : new Date(now),
-      provenBy: attempt.isProof === false ? null : fitTextToColumn(attempt.method, maxMethodLength),
+      provenBy: attempt.isProof === false ? null : fitTextToColumn(provenBy, maxMethodLength),
       secondFactor: attempt.secondFactor === undefined ? null : fitTextToColumn(attempt.secondFactor, maxMethodLength),
       deviceName: null,
     })
@@ -85,16 +89,30 @@ export class Sessions {
    * Gives a session a new token after a proof of identity (ASVS 7.2.4). The session keeps its id and its expiry time.
    * Must be called in a transaction. Of several proofs with the same old token, only the first succeeds.
    *
+   * @param secondFactor the method, if it is a second factor. The session then counts as signed in with it.
    * @throws BusinessError "401" `iam.token-invalid` if the session has ended, or no longer has the old token
    */
-  async renew({ sessionId, userId, oldToken }: ProvenSession, method: string): Promise<Session> {
+  async renew(
+    { sessionId, userId, oldToken }: ProvenSession,
+    method: string,
+    secondFactor: string | null,
+  ): Promise<Session> {
     const { db, clock, authority } = this.#parts
     await authority.lock()
     const now = new Date(clock.now())
     const accessToken = newAccessToken()
     const renewed = await db.execute(
-      'update iam_token set token_hash = ?, proven_at = ?, proven_by = ?, last_seen_at = ? where id = ? and token_hash = ? and revoked_at is null and expires_at > ?',
-      [tokenHash(accessToken), now, fitTextToColumn(method, maxMethodLength), now, sessionId, tokenHash(oldToken), now],
+      'update iam_token set token_hash = ?, proven_at = ?, proven_by = ?, second_factor = coalesce(?, second_factor), last_seen_at = ? where id = ? and token_hash = ? and revoked_at is null and expires_at > ?',
+      [
+        tokenHash(accessToken),
+        now,
+        fitTextToColumn(method, maxMethodLength),
+        secondFactor,
+        now,
+        sessionId,
+        tokenHash(oldToken),
+        now,
+      ],
     )
     const session = renewed === 0 ? null : await db.fork().findOne(Token, sessionId)
     if (session === null) throw businessError('token-invalid')
@@ -186,12 +204,35 @@ export class Sessions {
     })
   }
 
+  /** See `Identity.endSessions`. */
+  end(userId: number, sessionIds: readonly number[], actor: Actor): Promise<number> {
+    const { db, authority, audit, clock } = this.#parts
+    return db.transactional(async (em) => {
+      await authority.lock()
+      const where = { id: { $in: [...sessionIds] }, userId, revokedAt: null }
+      const ended = await em.nativeUpdate(Token, where, { revokedAt: new Date(clock.now()) })
+      if (ended === 0) return 0
+      await authority.changeOf(userId)
+      await audit.record(actor, 'session.revoke-all', userId, { count: ended }, 'user')
+      return ended
+    })
+  }
+
+  /** See `Identity.sessionsOpenedBy`. */
+  async openedBy(userId: number, method: string): Promise<readonly number[]> {
+    const { db, clock } = this.#parts
+    const where = { userId, method, revokedAt: null, expiresAt: { $gt: new Date(clock.now()) } }
+    return (await db.fork().find(Token, where, { fields: ['id'] })).map(({ id }) => id)
+  }
+
   /**
    * Ends all sessions of a user except `except`, without recording a permission change, which the caller must do. Also
-   * ends idle sessions, because a longer idle timeout would make them valid again.
+   * ends idle sessions, because a longer idle timeout would make them valid again, and sign-ins that wait for a second
+   * factor.
    */
-  endAll(userId: number, except = 0): Promise<number> {
+  async endAll(userId: number, except = 0): Promise<number> {
     const now = new Date(this.#parts.clock.now())
+    await this.#parts.db.execute('delete from iam_pending_sign_in where user_id = ?', [userId])
     return this.#parts.db.execute(
       'update iam_token set revoked_at = ? where user_id = ? and id <> ? and revoked_at is null and expires_at > ?',
       [now, userId, except, now],

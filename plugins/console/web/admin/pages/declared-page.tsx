@@ -8,7 +8,7 @@ import { CallFailure } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
 import { usePolling } from '../api/live.tsx'
 import { onePage } from '../api/operations.ts'
-import type { Column, DetailPage, ListPage, Page } from '../api/page-types.ts'
+import type { Action, Column, DetailPage, ListPage, Page } from '../api/page-types.ts'
 import { type Row, valueAt, valuesFromRow } from '../api/row-values.ts'
 import { useWhyNot } from '../api/why-not.ts'
 import { LazyCharts } from '../charts/lazy-charts.tsx'
@@ -37,7 +37,6 @@ const FrameView = lazy(() => import('./frames/frame-view.tsx'))
 /** Shows a detail page with its actions. */
 function DetailView({ page, id }: { readonly page: DetailPage; readonly id: string }) {
   const whyNot = useWhyNot()
-  const { translate } = useLanguage()
   const api = useApi()
   const params = page.param === undefined ? {} : { [page.param]: id }
   const object = useQuery({
@@ -66,11 +65,6 @@ function DetailView({ page, id }: { readonly page: DetailPage; readonly id: stri
       <LoadFailure error={object.error} isPage onRetry={() => void object.refetch()} />
     )
   }
-  // Facts without a value say nothing. A section without facts is omitted.
-  const sections = page.sections
-    .map(({ columns, ...section }) => ({ ...section, columns: columns.filter((column) => hasValue(column, row)) }))
-    .filter(({ columns }) => columns.length > 0)
-  const hasTimeline = page.moments.length + page.timelines.length > 0
   return (
     <>
       {name !== '' && <p className={classes.kind}>{page.title}</p>}
@@ -79,26 +73,7 @@ function DetailView({ page, id }: { readonly page: DetailPage; readonly id: stri
           <Heading column={heading} row={row} text={name === '' ? page.title : name} />
         </h1>
         <div className={classes.buttons}>
-          {page.actions
-            .filter((action) => isActionAvailable(action, row))
-            .map((action) => (
-              <Button
-                key={action.label}
-                size="sm"
-                variant={action.tone === 'danger' ? 'outline' : 'default'}
-                {...(action.tone === 'danger' ? { color: 'red' } : {})}
-                disabled={!action.allowed}
-                title={whyNot(action)}
-                {...(isFile(action) && action.allowed
-                  ? fileLinkOf(api, action, row)
-                  : {
-                      ...(action.undo === undefined ? { 'aria-haspopup': 'dialog' as const } : {}),
-                      onClick: () => choose({ action, row }),
-                    })}
-              >
-                {action.label}
-              </Button>
-            ))}
+          <ActionButtons actions={page.actions} row={row} onChoose={(action) => choose({ action, row })} />
           {page.form !== undefined && (
             <Button
               size="sm"
@@ -115,24 +90,11 @@ function DetailView({ page, id }: { readonly page: DetailPage; readonly id: stri
       </div>
       <Tiles tiles={page.tiles} />
       <LazyCharts charts={page.charts} />
-      {sections.map(({ title, columns }, index) => (
-        <Fragment key={title ?? ''}>
-          <section className={classes.section}>
-            {title !== undefined && <h2>{title}</h2>}
-            <RowDetails columns={columns} row={row} isHeaded={title !== undefined} />
-          </section>
-          {index === 0 && hasTimeline && (
-            <section className={classes.section}>
-              <h2>{translate('admin.timeline.title')}</h2>
-              <TimelineView page={page} object={row} id={id} />
-            </section>
-          )}
-        </Fragment>
-      ))}
+      <Sections page={page} row={row} id={id} />
       {page.related.map(({ page: list, title, filter }) => (
         <section key={`${list} ${title}`} className={classes.related}>
           <h2>{title}</h2>
-          <RelatedList page={list} filter={valuesFromRow(filter, row)} />
+          <Related page={list} filter={valuesFromRow(filter, row)} />
         </section>
       ))}
       {isChanging && page.form !== undefined && (
@@ -141,6 +103,68 @@ function DetailView({ page, id }: { readonly page: DetailPage; readonly id: stri
       {dialog}
     </>
   )
+}
+
+interface ActionButtonsProps {
+  readonly actions: readonly Action[]
+  readonly row: Row
+  onChoose(action: Action): void
+}
+
+/** Buttons for the actions that are available for the object. */
+function ActionButtons({ actions, row, onChoose }: ActionButtonsProps) {
+  const whyNot = useWhyNot()
+  const api = useApi()
+  return actions
+    .filter((action) => isActionAvailable(action, row))
+    .map((action) => (
+      <Button
+        key={action.label}
+        size="sm"
+        variant={action.tone === 'danger' ? 'outline' : 'default'}
+        {...(action.tone === 'danger' ? { color: 'red' } : {})}
+        disabled={!action.allowed}
+        title={whyNot(action)}
+        {...(isFile(action) && action.allowed
+          ? fileLinkOf(api, action, row)
+          : {
+              ...(action.undo === undefined ? { 'aria-haspopup': 'dialog' as const } : {}),
+              onClick: () => onChoose(action),
+            })}
+      >
+        {action.label}
+      </Button>
+    ))
+}
+
+interface SectionsProps {
+  readonly page: DetailPage
+  readonly row: Row
+  /** Id of the object in the address. Absent for an object below another one, which shows no timeline. */
+  readonly id?: string
+}
+
+/** Shows the facts of an object that have a value, and after the first of them what happened to it. */
+function Sections({ page, row, id }: SectionsProps) {
+  const { translate } = useLanguage()
+  const sections = page.sections
+    .map(({ columns, ...section }) => ({ ...section, columns: columns.filter((column) => hasValue(column, row)) }))
+    .filter(({ columns }) => columns.length > 0)
+  const hasTimeline = page.moments.length + page.timelines.length > 0
+  return sections.map(({ title, columns }, index) => (
+    <Fragment key={title ?? ''}>
+      <section className={classes.section}>
+        {title !== undefined && <h2>{title}</h2>}
+        <RowDetails columns={columns} row={row} isHeaded={title !== undefined} />
+      </section>
+      {index === 0 && hasTimeline && id !== undefined && (
+        <section className={classes.section}>
+          <h2>{translate('admin.timeline.title')}</h2>
+          <TimelineView page={page} object={row} id={id} />
+        </section>
+      )}
+    </Fragment>
+  ))
 }
 
 /** Shows the name of the object. If the page has it as a reference, this is the name of the other object. */
@@ -158,21 +182,58 @@ function Heading({
   return <Reference id={String(valueAt(row, column.field))} of={{ labels: column.of?.labels ?? '' }} />
 }
 
-/** Shows a list below its parent object. Order, columns and position of this list are not stored in the address. */
-function RelatedList({
-  page: pageId,
-  filter,
-}: {
-  readonly page: string
+interface RelatedProps<Shown> {
+  readonly page: Shown
+  /** Values of filters and path parameters. */
   readonly filter: Readonly<Record<string, unknown>>
-}) {
+}
+
+/** Shows a list or a detail below its parent object. */
+function Related({ page: pageId, filter }: RelatedProps<string>) {
   const api = useApi()
   const { language } = useLanguage()
   const page = useQuery({
     queryKey: ['page', pageId, language],
-    queryFn: ({ signal }) => api.call<ListPage>(onePage, { params: { id: pageId }, signal }),
+    queryFn: ({ signal }) => api.call<ListPage | DetailPage>(onePage, { params: { id: pageId }, signal }),
     staleTime: 5 * 60_000,
   })
+  if (page.data === undefined)
+    return page.error === null ? null : <LoadFailure error={page.error} onRetry={() => void page.refetch()} />
+  return page.data.kind === 'list' ? (
+    <RelatedList page={page.data} filter={filter} />
+  ) : (
+    <RelatedDetail page={page.data} filter={filter} />
+  )
+}
+
+/** Shows an object without heading and forms. */
+function RelatedDetail({ page, filter }: RelatedProps<DetailPage>) {
+  const api = useApi()
+  const params = Object.fromEntries(Object.entries(filter).map(([name, value]) => [name, String(value)]))
+  const object = useQuery({
+    queryKey: [page.operation, params, {}],
+    queryFn: ({ signal }) => api.call<Row>(page, { params, signal }),
+  })
+  const { choose, dialog } = useActions(
+    page.actions,
+    page.sections.flatMap(({ columns }) => columns),
+  )
+  if (object.data === undefined)
+    return object.error === null ? null : <LoadFailure error={object.error} onRetry={() => void object.refetch()} />
+  const row = object.data
+  return (
+    <>
+      <Sections page={page} row={row} />
+      <div className={classes.buttons}>
+        <ActionButtons actions={page.actions} row={row} onChoose={(action) => choose({ action, row })} />
+      </div>
+      {dialog}
+    </>
+  )
+}
+
+/** Shows a list. Order, columns and position of this list are not stored in the address. */
+function RelatedList({ page, filter }: RelatedProps<ListPage>) {
   const [state, setState] = useState<Omit<ListState, 'set' | 'next' | 'back'>>({
     filters: {},
     search: '',
@@ -181,17 +242,15 @@ function RelatedList({
     columns: undefined,
     trail: [],
   })
-  if (page.data === undefined)
-    return page.error === null ? null : <LoadFailure error={page.error} onRetry={() => void page.refetch()} />
   const fixed = Object.fromEntries(Object.entries(filter).map(([name, value]) => [name, String(value)]))
   const { trail } = state
   return (
     <Rowset
-      page={page.data}
+      page={page}
       fixed={fixed}
       state={{
         ...state,
-        sort: state.sort ?? page.data.sort,
+        sort: state.sort ?? page.sort,
         set: (change) => setState((last) => ({ ...last, ...change, trail: 'columns' in change ? last.trail : [] })),
         next: (cursor) => setState((last) => ({ ...last, trail: [...trail, cursor] })),
         back: () => setState((last) => ({ ...last, trail: trail.slice(0, -1) })),
