@@ -8,7 +8,10 @@ import type { Static, TProperties, TSchema } from 'typebox'
  * `shape` contains only keywords that the kernel checks.
  */
 
-/** Groups of pages in display order. Each group is one place of the navigation, and its pages are the tabs there. */
+/**
+ * Groups of pages in display order. Each group is one place of the navigation, and its pages are the tabs there. The last
+ * one has the own pages of the user, below the user name.
+ */
 export const pageGroups = [
   'orders',
   'points',
@@ -21,6 +24,7 @@ export const pageGroups = [
   'integrations',
   'configuration',
   'product',
+  'account',
 ] as const
 export type PageGroup = (typeof pageGroups)[number]
 

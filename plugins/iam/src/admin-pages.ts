@@ -352,7 +352,7 @@ const userSessions = adminList('getAdminIamUsersByIdSessions', (row) => ({
 const ownAccount = adminDetail('getIamUsersMe', (it) => ({
   id: 'iam.own-account',
   title: text('My account', '我的账户'),
-  place: { group: 'access', order: 90 },
+  place: { group: 'account', order: 10 },
   live: ['iam_user', 'iam_user_role'],
   sections: [
     {

@@ -39,7 +39,7 @@ const attachments = adminList('getNotificationMessageAttachments', (row) => ({
 const preferences = adminDetail('getNotificationsPreferences', (it) => ({
   id: 'notification.preferences',
   title: text('My notification preferences', '我的通知偏好'),
-  place: { group: 'messages', order: 80 },
+  place: { group: 'account', order: 50 },
   sections: [
     {
       title: text('Channels', '渠道'),
@@ -101,7 +101,7 @@ const inbox = adminList('getNotificationsInbox', (row) => ({
   id: 'notification.inbox',
   title: text('My inbox', '我的站内信'),
   lead: text('Messages to you from the product and its users.', '产品及其他用户发给你的消息。'),
-  place: { group: 'messages', order: 70 },
+  place: { group: 'account', order: 40 },
   key: 'id',
   live: ['notification_inbox_item'],
   columns: [

@@ -128,6 +128,7 @@ const status = adminDetail('getAdminInstallDiagnostics', (it) => ({
     { page: 'install.sessions', title: text('Installation runs', '安装记录'), filter: {} },
     { page: 'install.audit', title: text('Audit', '审计'), filter: {} },
     { page: 'storage.disks', title: text('Storage', '存储'), filter: {}, optional: true },
+    { page: 'quickstart-cleanup.modules', title: text('Demo data', '演示数据'), filter: {}, optional: true },
   ],
 }))
 

@@ -144,6 +144,7 @@ const sources = adminList('getAdminMemberPointsSources', (row) => ({
   title: text('Points sources', '积分来源'),
   lead: text('Sources of member points, with expiry and use.', '会员积分的来源、过期时间及使用情况。'),
   place: { group: 'points', order: 30 },
+  links: [{ page: 'member-points.expire-batches', label: text('Expiry runs', '到期批次') }],
   key: 'id',
   columns: [
     row.reference('userId', user, { title: member.title }),
@@ -294,7 +295,6 @@ const batches = adminList('getAdminMemberPointsExpireBatches', (row) => ({
   id: 'member-points.expire-batches',
   title: text('Expiry runs', '积分过期批次'),
   lead: text('Runs that remove points whose expiry time has passed.', '清除到期积分的各次执行。'),
-  place: { group: 'points', order: 50 },
   key: 'id',
   live: ['points_expire_batch'],
   columns: [

@@ -62,7 +62,10 @@ const apps = adminList('getAdminOpenPlatformApps', (row) => ({
   search: 'keyword',
   filters: [{ name: 'status', labels }],
   sort: 'name',
-  links: [{ page: 'open-platform.scopes', label: text('Scopes', '权限范围') }],
+  links: [
+    { page: 'open-platform.usage', label: text('Usage', '用量') },
+    { page: 'open-platform.scopes', label: text('Scopes', '权限范围') },
+  ],
   create: adminForm('postAdminOpenPlatformApps', {
     title: text('New application', '新建应用'),
     fields: [...fields],
@@ -128,7 +131,6 @@ const usage = adminList('getAdminOpenPlatformUsage', (row) => ({
     'Accepted calls by day, application and route. Default: the last 30 days.',
     '按日、应用和路由统计的已受理调用，默认最近 30 天。',
   ),
-  place: { group: 'integrations', order: 20 },
   key: 'id',
   columns: [
     row.text('day'),

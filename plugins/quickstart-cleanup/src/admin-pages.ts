@@ -28,7 +28,6 @@ const module = { labels: 'quickstart-cleanup.module', page: 'quickstart-cleanup.
 const overview = adminDetail('getAdminInstallQuickstartCleanups', (it) => ({
   id: 'quickstart-cleanup.modules',
   title: text('Demo data', '演示数据'),
-  place: { group: 'product', order: 60 },
   sections: [
     {
       columns: [

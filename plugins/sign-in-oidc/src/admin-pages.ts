@@ -33,6 +33,7 @@ const providers = adminList('getAdminOidcProviders', (row) => ({
     '用户登录所用的提供方，在配置中心的“第三方登录”中修改。',
   ),
   place: { group: 'access', order: 40 },
+  links: [{ page: 'sign-in-oidc.identities', label: text('Linked identities', '关联身份') }],
   key: 'id',
   columns: [
     row.text('title'),
@@ -82,7 +83,6 @@ const identities = adminList('getAdminOidcIdentities', (row) => ({
   id: 'sign-in-oidc.identities',
   title: text('Linked identities', '关联身份'),
   lead: text('Identities of providers with which users sign in.', '用户登录所用的提供方身份。'),
-  place: { group: 'access', order: 41 },
   key: 'id',
   live: ['oidc_identity'],
   columns: [

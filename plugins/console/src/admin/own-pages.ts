@@ -139,7 +139,7 @@ export const builtInPages: readonly BuiltInPage[] = [
     kind: 'own',
     id: 'authenticators.security',
     title: text('Sign-in and security', '登录与安全'),
-    place: { group: 'access', order: 92 },
+    place: { group: 'account', order: 20 },
     source: 'getAuthAuthenticators',
     operations: [
       'postAuthPasskeysOptions',

@@ -13,6 +13,7 @@ const titles: Readonly<Record<PageGroup, LocalizedText>> = {
   integrations: { en: 'Integrations', 'zh-CN': '集成' },
   configuration: { en: 'Configuration', 'zh-CN': '配置' },
   product: { en: 'Product', 'zh-CN': '产品' },
+  account: { en: 'My account', 'zh-CN': '我的账户' },
 }
 
 /** Distance between the positions of two groups of the product, so that other groups fit between them. */

@@ -21,7 +21,7 @@ const ownApiTokens = adminList('getIamUsersMeApiTokens', (row) => ({
     'Credentials for scripts. A token has at most your permissions at the time of each request.',
     '供脚本使用的凭据。令牌的权限不会超过每次请求时您自己的权限。',
   ),
-  place: { group: 'access', order: 91 },
+  place: { group: 'account', order: 30 },
   key: 'id',
   live: ['iam_api_token'],
   columns: [

@@ -130,15 +130,17 @@ function Places({ places, onChosen }: { readonly places: NavigationView['groups'
       <nav aria-label={translate('admin.navigation')}>
         <ul>
           {places.length > 0 && link(translate('admin.home.title'), { id: '' }, '/', pageId === '' && 'page', [])}
-          {places.map((place) =>
-            link(
-              place.pages.length === 1 ? (place.pages[0]?.title ?? '') : place.title,
-              place,
-              `/${place.pages[0]?.id}`,
-              place === current?.place,
-              place.pages,
-            ),
-          )}
+          {places
+            .filter(({ id }) => id !== accountPlace)
+            .map((place) =>
+              link(
+                place.pages.length === 1 ? (place.pages[0]?.title ?? '') : place.title,
+                place,
+                `/${place.pages[0]?.id}`,
+                place === current?.place,
+                place.pages,
+              ),
+            )}
         </ul>
       </nav>
       {chosen.length > 0 && (
@@ -155,10 +157,10 @@ function Places({ places, onChosen }: { readonly places: NavigationView['groups'
   )
 }
 
-/** Id of the account page of the signed-in user. A product may not have it. */
-const ownAccount = 'iam.own-account'
+/** Place of the own pages of the user, which opens from the user name. A product may not have it. */
+const accountPlace = 'account'
 
-/** Shows the user name as a link to the account page. */
+/** Shows the user name as a link to the own pages of the user, with what is new there. */
 function Account({
   navigation,
   username,
@@ -167,7 +169,9 @@ function Account({
   onChosen,
 }: Omit<NavigationProps, 'onSearch'> & { onChosen(): void }) {
   const { translate } = useLanguage()
-  const page = navigation.groups.flatMap(({ pages }) => pages).find(({ id }) => id === ownAccount)
+  const place = navigation.groups.find(({ id }) => id === accountPlace)
+  const [page] = place?.pages ?? []
+  const marks = usePageMarks()
   return (
     <div className={classes.account}>
       {page === undefined ? (
@@ -177,6 +181,7 @@ function Account({
       ) : (
         <Link href={`/${page.id}`} className={classes.name} title={`${page.title}: ${username}`} onClick={onChosen}>
           {username}
+          <Marks pages={place?.pages ?? []} {...marks} />
         </Link>
       )}
       <ActionIcon
