@@ -29,7 +29,7 @@ t.test(
     await page.evaluate(`document.dispatchEvent(new Event('visibilitychange', { bubbles: true }))`)
     await reloaded
     await page.getByText('You are signed in as eve').waitFor()
-    await page.getByRole('navigation').getByRole('link', { name: 'Access' }).click()
+    await page.getByRole('link', { name: 'eve' }).click()
     await page.getByRole('heading', { name: 'My account' }).waitFor()
     t.equal(await page.getByRole('link', { name: 'Users', exact: true }).count(), 0)
   },
