@@ -14,7 +14,7 @@ import {
   Type,
   text,
 } from '@plinth/http'
-import { type Accounts, callerRows, type Identity } from '@plinth/iam'
+import { type Accounts, callerRows } from '@plinth/iam'
 import { businessError, permissionCodes } from './declarations.ts'
 import { IdentityRow } from './entities.ts'
 import type { ClaimGrants } from './grants.ts'
@@ -31,7 +31,6 @@ export interface AdminRouteDependencies {
   readonly grants: ClaimGrants
   readonly linked: LinkedIdentities
   readonly accounts: Pick<Accounts, 'findByExternal'>
-  readonly identity: Pick<Identity, 'isInScope'>
 }
 
 const root = '/api/v1/admin/oidc'

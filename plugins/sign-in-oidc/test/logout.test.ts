@@ -126,6 +126,14 @@ onDatabase(t, 'the logout endpoints limit requests, and answer for unknown provi
   for (let count = 0; count < 5; count++) statuses.push((await send('abc')).status)
   t.strictSame(statuses, [400, 400, 400, 429, 429])
   t.equal((await send('abc', '10.2.2.2')).status, 400, 'another network')
+  const completed = async () =>
+    describeOutcome(
+      await call('POST', `${oidc}/kc/callback`, { from: '10.1.1.1', body: { parameters: 'code=a&state=b' } }),
+    )
+  t.strictSame(
+    [await completed(), await completed(), await completed(), await completed()],
+    [...Array(3).fill('401 sign-in-oidc.rejected'), '429 rate-limit.exceeded'],
+  )
   const begun = async () => describeOutcome(await call('POST', `${oidc}/kc/start`, { from: '10.1.1.1', body: {} }))
   t.strictSame(
     [await begun(), await begun(), await begun(), await begun()],
