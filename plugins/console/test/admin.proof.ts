@@ -674,7 +674,7 @@ t.test('a user who may not see a page is shown the missing permission', { skip, 
   const { page, complaints } = await openPage(t.teardown, `${office?.url}iam.users`, { locale: 'en' })
   await signIn(page, 'nobody')
   await page.getByText('iam:user:view', { exact: false }).waitFor()
-  t.strictSame(await page.locator('nav a').allInnerTexts(), ['Overview', 'My account'], 'what everybody may see')
+  t.strictSame(await page.locator('nav a').allInnerTexts(), ['Overview', 'Access'], 'what everybody may see')
   t.equal(await page.locator('h1').innerText(), 'You do not have access to this page')
   t.strictSame(await findAccessibilityProblems(page), [])
   await page.goto(`${office?.url}nothing.here`)
