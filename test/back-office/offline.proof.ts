@@ -233,7 +233,7 @@ const ownWrites: Readonly<Record<string, OwnWrite>> = {
     path: 'authenticators.security',
     prepare: (page) => page.getByRole('button', { name: 'Use an authenticator app' }).waitFor(),
     async attempt(page) {
-      await response(page, 'Use an authenticator app')
+      await press(page, 'Use an authenticator app')
       await page.getByRole('alert').filter({ hasText: 'The server does not respond' }).waitFor()
     },
   },
