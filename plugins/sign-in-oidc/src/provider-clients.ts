@@ -177,12 +177,16 @@ const clientAuthOf =
     return (isPost ? ClientSecretPost(secret) : ClientSecretBasic(secret))(server, ...rest)
   }
 
-/** Returns the innermost cause that says something, for the log and for operators. */
+const maxReasonLength = 300
+
+/** Returns the innermost cause that says something, for the log and for operators. At most 300 characters. */
 export function reasonOf(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined
   return cause instanceof Error && !(isOutgoingHttpError(error) || error instanceof IssuerMismatchError)
     ? reasonOf(cause)
-    : errorReason(error)
+    : errorReason(error).slice(0, maxReasonLength)
 }
 
-export const providerUnavailable = (cause: unknown) => businessError('provider-unavailable', { cause })
+/** Only a short reason is the cause, because the response of a provider can be long and is not trusted. */
+export const providerUnavailable = (cause: unknown) =>
+  businessError('provider-unavailable', { cause: new Error(reasonOf(cause)) })

@@ -1,4 +1,4 @@
-import type { Clock } from '@plinth/kernel'
+import type { Clock, Logger } from '@plinth/kernel'
 import { isOutgoingHttpError } from '@plinth/outgoing-http'
 import { decodeProtectedHeader } from 'jose'
 import {
@@ -12,7 +12,7 @@ import {
   WWWAuthenticateChallengeError,
 } from 'openid-client'
 import { type Claims, claimAt, type EmailClaim, emailOf } from './claims.ts'
-import { algorithms, type ProviderClients, providerUnavailable } from './provider-clients.ts'
+import { algorithms, type ProviderClients, providerUnavailable, reasonOf } from './provider-clients.ts'
 import { isSecureUrl, type Provider, type Providers } from './providers.ts'
 import type { Purpose, Transaction } from './transactions.ts'
 
@@ -46,6 +46,7 @@ interface LoginDependencies {
   readonly clients: Pick<ProviderClients, 'of' | 'drop'>
   readonly providers: Pick<Providers, 'redirectUriOf'>
   readonly clock: Pick<Clock, 'now'>
+  readonly log: Logger
 }
 
 /** Subjects are compared byte for byte, so texts that a database could treat as equal are rejected. */
@@ -161,11 +162,14 @@ export class ProviderLogins {
   /** Tells a provider that fails from a response that is not valid. Only the second is a failed attempt. */
   #failureOf(provider: Provider, error: unknown): unknown {
     if (error instanceof RejectedResponseError) return error
-    const { clients } = this.#parts
+    const { clients, log } = this.#parts
+    const about = { provider: provider.id, reason: reasonOf(error) }
     if (isUnavailable(error)) {
+      log.warn(about, 'a sign-in provider failed')
       clients.drop(provider.id)
       return providerUnavailable(error)
     }
+    log.info(about, 'the response of a sign-in provider was rejected')
     const code = codeOf(error)
     // The provider may have changed its issuer.
     if (code === 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED') clients.drop(provider.id)
