@@ -1,5 +1,6 @@
 import { type Database, findPage } from '@plinth/database'
 import {
+  count,
   id,
   idParams,
   instant,
@@ -75,7 +76,7 @@ export const adminRoutes = [
     path: `${root}/providers`,
     summary: 'List the sign-in providers, with the addresses to enter there and whether they respond',
     access: { permission: permissionCodes.providerView, scope: 'none' },
-    response: Type.Object({ items: Type.Array(providerView) }),
+    response: Type.Object({ items: Type.Array(providerView), total: count }),
     reasons: [],
     async handler(_request, { providers, clients }) {
       const items = providers.all.map(async (provider) => {
@@ -87,7 +88,7 @@ export const adminRoutes = [
         const tested = await statusOf(provider, (one) => clients.of(one))
         return { id, title, issuer, clientId, enabled, createAccounts, freshProof, ...addresses, ...tested }
       })
-      return { items: await Promise.all(items) }
+      return { items: await Promise.all(items), total: items.length }
     },
   }),
   route({

@@ -45,7 +45,11 @@ export class LinkedIdentities {
     return db.transactional(async (em) => {
       await accounts.bindExternal(userId, { provider: key.issuerKey, chainType: 'oidc', subject }, actor)
       const known = await em.findOne(IdentityRow, key)
-      if (known !== null) return Object.assign(known, { userId, provider, label })
+      if (known !== null) {
+        // The row of a user who was deleted may be left. Its roles are not those of this user.
+        const grantedRoleIds = known.userId === userId ? known.grantedRoleIds : []
+        return Object.assign(known, { userId, provider, label, grantedRoleIds })
+      }
       const createdAt = new Date(db.clock.now())
       const facts = { userId, provider, issuer, ...key, label, grantedRoleIds: [], createdAt, lastSignInAt: null }
       const row = em.create(IdentityRow, { id: db.newId(), ...facts })

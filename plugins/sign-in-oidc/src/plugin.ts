@@ -79,7 +79,7 @@ export default definePlugin({
     const clients = new ProviderClients({ http: services.outgoingHttp, clock, log })
     verifyProviders(config, clients)
     const limits = new OidcLimits(services.rateLimiter, config)
-    const logins = new ProviderLogins({ clients, providers, clock })
+    const logins = new ProviderLogins({ clients, providers, clock, log })
     const transactions = new Transactions({ store, clock })
     const grants = new ClaimGrants({ db, accounts })
     const signIns = new SignIns({ db, identity, box, log })

@@ -190,3 +190,15 @@ onDatabase(t, 'the logout of a user ends the session, and leads to the provider'
   const other = await call('POST', `${oidc}/logout`, { token: await adminToken(), body: {} })
   t.strictSame(other.data, { url: null }, 'a session without a provider')
 })
+
+onDatabase(t, 'a logout token is not rejected because the keys of the provider cannot be read', async (t, db) => {
+  const { signIn, isSignedIn, tokenOf, send, provider } = await startSignedIn(t, db)
+  const { token } = await signIn('anna')
+  const text = await tokenOf({ sub: 'anna' })
+  provider.takeover.set('/jwks', (_request, response) => void response.writeHead(500).end())
+  t.equal((await send(text)).status, 503)
+  t.equal(await isSignedIn(token), true)
+  provider.takeover.delete('/jwks')
+  t.equal((await send(text)).status, 200, 'the token is not used up')
+  t.equal(await isSignedIn(token), false)
+})
