@@ -22,6 +22,7 @@ const codeOf: Readonly<Record<string, string>> = { lark: 'feishu' }
  */
 const decisions: Readonly<Record<string, 'process' | 'state' | 'nowhere' | 'locked' | readonly string[]>> = {
   'platform.acme.chat.room': 'nowhere',
+  'platform.authenticators.secret-key': 'state',
   'platform.cache.password': 'process',
   'platform.database.password': 'process',
   'platform.iam.auth.login.verification.secret-key': 'state',

@@ -178,6 +178,12 @@ const user = adminDetail('getAdminIamUsersById', (it) => ({
       optional: true,
     },
     { page: 'iam.api-tokens', title: text('API tokens', 'API 令牌'), filter: { userId: 'id' } },
+    {
+      page: 'sign-in-oidc.identities',
+      title: text('Linked identities', '关联身份'),
+      filter: { userId: 'id' },
+      optional: true,
+    },
     { page: 'iam.login-audit', title: text('Logins', '登录记录'), filter: { userId: 'id' } },
     {
       page: 'iam.audit',

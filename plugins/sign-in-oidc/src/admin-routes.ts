@@ -1,5 +1,6 @@
 import { type Database, findPage } from '@plinth/database'
 import {
+  count,
   id,
   idParams,
   instant,
@@ -14,7 +15,7 @@ import {
   Type,
   text,
 } from '@plinth/http'
-import { type Accounts, callerRows, type Identity } from '@plinth/iam'
+import { type Accounts, callerRows } from '@plinth/iam'
 import { businessError, permissionCodes } from './declarations.ts'
 import { IdentityRow } from './entities.ts'
 import type { ClaimGrants } from './grants.ts'
@@ -31,7 +32,6 @@ export interface AdminRouteDependencies {
   readonly grants: ClaimGrants
   readonly linked: LinkedIdentities
   readonly accounts: Pick<Accounts, 'findByExternal'>
-  readonly identity: Pick<Identity, 'isInScope'>
 }
 
 const root = '/api/v1/admin/oidc'
@@ -76,7 +76,7 @@ export const adminRoutes = [
     path: `${root}/providers`,
     summary: 'List the sign-in providers, with the addresses to enter there and whether they respond',
     access: { permission: permissionCodes.providerView, scope: 'none' },
-    response: Type.Object({ items: Type.Array(providerView) }),
+    response: Type.Object({ items: Type.Array(providerView), total: count }),
     reasons: [],
     async handler(_request, { providers, clients }) {
       const items = providers.all.map(async (provider) => {
@@ -88,7 +88,7 @@ export const adminRoutes = [
         const tested = await statusOf(provider, (one) => clients.of(one))
         return { id, title, issuer, clientId, enabled, createAccounts, freshProof, ...addresses, ...tested }
       })
-      return { items: await Promise.all(items) }
+      return { items: await Promise.all(items), total: items.length }
     },
   }),
   route({

@@ -1,9 +1,11 @@
 import type { Database } from '@plinth/database'
+import type { Events } from '@plinth/events'
 import type { Accounts, Actor } from '@plinth/iam'
 import { type Kernel, writeAuditEntry } from '@plinth/kernel'
 import { labelOf } from './claims.ts'
 import { businessError } from './declarations.ts'
 import { IdentityRow } from './entities.ts'
+import { identityChanged } from './notices.ts'
 import type { ProviderLogin } from './provider-login.ts'
 import { issuerKeyOf, type Provider } from './providers.ts'
 import type { SignIns } from './sign-ins.ts'
@@ -11,6 +13,8 @@ import type { SignIns } from './sign-ins.ts'
 interface IdentityDependencies {
   readonly db: Database
   readonly kernel: Pick<Kernel, 'contributions'>
+  /** Undefined in a product without events. Then owners are not told of changes. */
+  readonly events: Pick<Events, 'publish'> | undefined
   readonly accounts: Pick<Accounts, 'bindExternal' | 'unbindExternal' | 'adjustGrants'>
   readonly signIns: Pick<SignIns, 'end'>
 }
@@ -41,12 +45,16 @@ export class LinkedIdentities {
     return db.transactional(async (em) => {
       await accounts.bindExternal(userId, { provider: key.issuerKey, chainType: 'oidc', subject }, actor)
       const known = await em.findOne(IdentityRow, key)
-      if (known !== null) return Object.assign(known, { userId, provider, label })
+      if (known !== null) {
+        // The row of a user who was deleted may be left. Its roles are not those of this user.
+        const grantedRoleIds = known.userId === userId ? known.grantedRoleIds : []
+        return Object.assign(known, { userId, provider, label, grantedRoleIds })
+      }
       const createdAt = new Date(db.clock.now())
       const facts = { userId, provider, issuer, ...key, label, grantedRoleIds: [], createdAt, lastSignInAt: null }
       const row = em.create(IdentityRow, { id: db.newId(), ...facts })
       await em.flush()
-      await this.#record(actor, 'oidc-identity.link', row)
+      await this.#record(actor, 'link', row)
       return row
     })
   }
@@ -80,7 +88,7 @@ export class LinkedIdentities {
         })
       }
       await em.nativeDelete(IdentityRow, { id })
-      await this.#record(actor, 'oidc-identity.unlink', row)
+      await this.#record(actor, 'unlink', row)
     })
     await signIns.end(issuer, { sid: undefined, subject }, actor, exceptSession)
   }
@@ -90,10 +98,14 @@ export class LinkedIdentities {
     await this.#parts.db.fork().nativeDelete(IdentityRow, { userId })
   }
 
-  #record(actor: Actor, action: string, { id, userId, provider, issuer }: IdentityRow): Promise<void> {
+  /** Records a change in the audit, and tells the owner. */
+  async #record(actor: Actor, verb: 'link' | 'unlink', row: IdentityRow): Promise<void> {
+    const { kernel, events } = this.#parts
+    const { id, userId, provider, issuer, label } = row
     const who = 'principal' in actor ? { userId: actor.principal.userId } : { name: actor.name }
     const { clientIp, traceId } = actor
-    const entry = { actor: who, action, subject: id, summary: { userId, provider, issuer }, clientIp, traceId }
-    return writeAuditEntry(this.#parts.kernel, entry)
+    const entry = { actor: who, action: `oidc-identity.${verb}`, subject: id, clientIp, traceId }
+    await writeAuditEntry(kernel, { ...entry, summary: { userId, provider, issuer } })
+    await events?.publish(identityChanged, { kind: `${verb}ed`, userId, label }, { key: `user:${userId}` })
   }
 }

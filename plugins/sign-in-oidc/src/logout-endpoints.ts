@@ -1,6 +1,6 @@
 import type { HttpServer } from '@plinth/http'
 import type { Actor } from '@plinth/iam'
-import { type BusinessError, isBusinessError, type Logger } from '@plinth/kernel'
+import { isBusinessError, type Logger } from '@plinth/kernel'
 import type { OidcLimits } from './limits.ts'
 import { InvalidLogoutError, type Logouts } from './logout.ts'
 import { logoutPath, type Provider, type Providers } from './providers.ts'
@@ -20,7 +20,7 @@ const largestBody = 20_480
 
 /**
  * Endpoints that providers call for a logout. They are no operations of this product: they speak the protocol of the
- * provider, with its HTTP statuses (decision G.23), and work without a session.
+ * provider, with its HTTP statuses (decision G.23), and work without a session. A disabled provider still ends sessions.
  */
 export function logoutEndpoints({ providers, logouts, limits, log }: EndpointDependencies): Register {
   return async (app) => {
@@ -31,14 +31,15 @@ export function logoutEndpoints({ providers, logouts, limits, log }: EndpointDep
     )
     app.setErrorHandler(async (error, _request, reply) => {
       if (!isBusinessError(error)) throw error
-      return finish(reply, statusOf(error))
+      return finish(reply, Number(error.code))
     })
 
     app.post<{ Params: { provider: string }; Body?: unknown }>(
       logoutPath(':provider', 'backchannel-logout'),
       async ({ params, body, clientIp, traceId }, reply) => {
         await limits.take('logout', clientIp)
-        const provider = providers.require(params.provider)
+        const provider = providers.find(params.provider)
+        if (provider === undefined) return finish(reply, 400)
         const token = body instanceof URLSearchParams ? body.get('logout_token') : undefined
         const work = () => logouts.endByToken(provider, token, actorOf(clientIp, traceId))
         return finish(reply, await statusAfter(provider, work))
@@ -49,7 +50,8 @@ export function logoutEndpoints({ providers, logouts, limits, log }: EndpointDep
       logoutPath(':provider', 'frontchannel-logout'),
       async ({ params, query, clientIp, traceId }, reply) => {
         await limits.take('logout', clientIp)
-        const provider = providers.require(params.provider)
+        const provider = providers.find(params.provider)
+        if (provider === undefined) return finish(reply, 400)
         const status = await statusAfter(provider, () => logouts.endByPage(provider, query, actorOf(clientIp, traceId)))
         // Only a page of the provider may load this address in a frame.
         const frames = `default-src 'none'; frame-ancestors ${new URL(provider.issuer).origin}`
@@ -70,9 +72,6 @@ export function logoutEndpoints({ providers, logouts, limits, log }: EndpointDep
     }
   }
 }
-
-/** An unknown provider is an invalid request. */
-const statusOf = ({ code }: BusinessError) => (code === '404' ? 400 : Number(code))
 
 const finish = (reply: Reply, status: number) => reply.code(status).header('cache-control', 'no-store').send('')
 

@@ -2,8 +2,7 @@ import { hash } from 'node:crypto'
 import type { Actor, Identity, Principal } from '@plinth/iam'
 import { type Clock, errorReason, type Logger } from '@plinth/kernel'
 import type { SharedStore } from '@plinth/shared-store'
-import { type JWTPayload, errors as joseErrors, jwtVerify } from 'jose'
-import { buildEndSessionUrl } from 'openid-client'
+import type { JWTPayload } from 'jose'
 import { algorithms, type ProviderClient, type ProviderClients, providerUnavailable } from './provider-clients.ts'
 import { isSecureUrl, issuerKeyOf, type Provider, type Providers } from './providers.ts'
 import type { SignIns } from './sign-ins.ts'
@@ -55,9 +54,9 @@ export class Logouts {
     const provider = providers.find(providerId)
     if (provider === undefined || issuerKeyOf(provider.issuer) !== issuerKey) return null
     try {
-      const { configuration } = await clients.of(provider)
+      const { configuration, openid } = await clients.of(provider)
       if (configuration.serverMetadata().end_session_endpoint === undefined) return null
-      const url = buildEndSessionUrl(configuration, {
+      const url = openid.buildEndSessionUrl(configuration, {
         post_logout_redirect_uri: providers.afterLogoutUri,
         ...(idToken === undefined ? {} : { id_token_hint: idToken }),
       })
@@ -96,8 +95,8 @@ export class Logouts {
 
   async #verified(provider: Provider, token: unknown) {
     if (typeof token !== 'string' || token.length > maxTokenLength) throw new InvalidLogoutError('no token')
-    const { logoutKeys } = await this.#parts.clients.of(provider)
-    const payload = await this.#payloadOf(provider, token, logoutKeys)
+    const client = await this.#parts.clients.of(provider)
+    const payload = await this.#payloadOf(provider, token, client)
     const { events, sub, sid, jti, nonce } = payload
     const event = isObject(events) ? events[logoutEvent] : undefined
     if (!isObject(event)) throw new InvalidLogoutError('no logout event')
@@ -112,23 +111,26 @@ export class Logouts {
   async #payloadOf(
     { issuer, clientId: audience, requireLogoutType, clockTolerance }: Provider,
     token: string,
-    keys: ProviderClient['logoutKeys'],
+    { jose, logoutKeys }: ProviderClient,
   ): Promise<JWTPayload> {
     const checks = { issuer, audience, algorithms, maxTokenAge, clockTolerance, requiredClaims: ['jti', 'iat', 'exp'] }
     const currentDate = new Date(this.#parts.clock.now())
     const type = requireLogoutType ? { typ: 'logout+jwt' } : {}
     try {
-      return (await jwtVerify(token, keys, { ...checks, ...type, currentDate })).payload
+      return (await jose.jwtVerify(token, logoutKeys, { ...checks, ...type, currentDate })).payload
     } catch (error) {
-      if (isKeyFailure(error)) throw providerUnavailable(error)
+      if (isKeyFailure(error, jose)) throw providerUnavailable(error)
       throw new InvalidLogoutError(errorReason(error), { cause: error })
     }
   }
 }
 
+/** Codes of jose for a key set that cannot be read. */
+const keyFailures: ReadonlySet<string> = new Set(['ERR_JOSE_GENERIC', 'ERR_JWKS_INVALID', 'ERR_JWKS_TIMEOUT'])
+
 /** True if the keys could not be read, so that nothing is known about the token. */
-const isKeyFailure = (error: unknown) =>
-  error instanceof joseErrors.JWKSTimeout || !(error instanceof joseErrors.JOSEError)
+const isKeyFailure = (error: unknown, { errors }: ProviderClient['jose']) =>
+  !(error instanceof errors.JOSEError) || keyFailures.has(error.code)
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -2,8 +2,10 @@ import { backOffice, signInWays } from '@plinth/admin'
 import { database, type WithDatabase } from '@plinth/database'
 import { events } from '@plinth/events'
 import { http } from '@plinth/http'
-import { accounts, identity, loginGuard, proofMethod, userDeleted } from '@plinth/iam'
+import { i18n } from '@plinth/i18n'
+import { accounts, credentials, identity, loginGuard, proofMethod, userDeleted } from '@plinth/iam'
 import { auditTexts, definePlugin, kernel, optional, personalData } from '@plinth/kernel'
+import { mail } from '@plinth/mail'
 import { outgoingHttp } from '@plinth/outgoing-http'
 import { rateLimiter } from '@plinth/rate-limit'
 import { sharedStore } from '@plinth/shared-store'
@@ -20,6 +22,7 @@ import { LinkedIdentities } from './linked-identities.ts'
 import { Logouts } from './logout.ts'
 import { logoutEndpoints } from './logout-endpoints.ts'
 import { createOidc } from './migrations/0001-create-oidc.ts'
+import { identityChanged, mailNotices } from './notices.ts'
 import { exclusiveDomainGuard, methodName, OidcSignIn } from './oidc-sign-in.ts'
 import { verifyProviders } from './provider-check.ts'
 import { ProviderClients } from './provider-clients.ts'
@@ -47,7 +50,10 @@ export default definePlugin({
     rateLimiter,
     sharedStore,
     configCentre,
+    credentials,
     events: optional(events),
+    i18n: optional(i18n),
+    mail: optional(mail),
   },
   contributes: [
     loginGuard,
@@ -73,11 +79,11 @@ export default definePlugin({
     const clients = new ProviderClients({ http: services.outgoingHttp, clock, log })
     verifyProviders(config, clients)
     const limits = new OidcLimits(services.rateLimiter, config)
-    const logins = new ProviderLogins({ clients, providers, clock })
+    const logins = new ProviderLogins({ clients, providers, clock, log })
     const transactions = new Transactions({ store, clock })
     const grants = new ClaimGrants({ db, accounts })
     const signIns = new SignIns({ db, identity, box, log })
-    const linked = new LinkedIdentities({ db, kernel, accounts, signIns })
+    const linked = new LinkedIdentities({ db, kernel, events: services.events, accounts, signIns })
     const logouts = new Logouts({ providers, clients, signIns, identity, store, clock, log })
     const signIn = new OidcSignIn({
       providers,
@@ -99,12 +105,16 @@ export default definePlugin({
         return false
       },
     })
-    services.events?.on(userDeleted, 'sign-in-oidc.forget', async ({ payload: { userId } }) => {
+    const { events, mail, i18n, credentials, site } = services
+    events?.declarePublished(identityChanged)
+    if (events !== undefined && mail !== undefined && i18n !== undefined)
+      mailNotices(events, { credentials, mail, i18n, site, log })
+    events?.on(userDeleted, 'sign-in-oidc.forget', async ({ payload: { userId } }) => {
       await signIns.remove({ userId })
       await linked.forget(userId)
     })
     http.addRoutes(signInRoutes, { providers, signIn, linked, logouts })
-    http.addRoutes(adminRoutes, { db, providers, clients, grants, linked, accounts, identity })
+    http.addRoutes(adminRoutes, { db, providers, clients, grants, linked, accounts })
     http.addRoutes(rules.routes, { services, parts: { accounts, providers } })
     http.register(logoutEndpoints({ providers, logouts, limits, log }), 'public')
   },

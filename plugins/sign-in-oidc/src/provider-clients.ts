@@ -1,18 +1,6 @@
 import { type Clock, errorReason, type Logger } from '@plinth/kernel'
 import { isOutgoingHttpError, type OutgoingHttp, OutgoingHttpError } from '@plinth/outgoing-http'
-import { createRemoteJWKSet, customFetch as joseFetch } from 'jose'
-import {
-  allowInsecureRequests,
-  type ClientAuth,
-  ClientSecretBasic,
-  ClientSecretPost,
-  type Configuration,
-  clockTolerance,
-  customFetch,
-  discovery,
-  enableNonRepudiationChecks,
-  None,
-} from 'openid-client'
+import type { ClientAuth, Configuration } from 'openid-client'
 import { businessError } from './declarations.ts'
 import { isSecureUrl, type Provider } from './providers.ts'
 
@@ -38,10 +26,21 @@ export const algorithms = [
   'Ed25519',
 ]
 
+type OpenId = typeof import('openid-client')
+type Jose = typeof import('jose')
+
+/** Loads the libraries of the protocol for the first provider that is used, because loading them takes 50 ms. */
+const loadLibraries = async (): Promise<{ readonly openid: OpenId; readonly jose: Jose }> => {
+  const [openid, jose] = await Promise.all([import('openid-client'), import('jose')])
+  return { openid, jose }
+}
+
 /** What is needed to talk to one provider. */
 export interface ProviderClient {
   readonly configuration: Configuration
-  readonly logoutKeys: ReturnType<typeof createRemoteJWKSet>
+  readonly logoutKeys: ReturnType<Jose['createRemoteJWKSet']>
+  readonly openid: OpenId
+  readonly jose: Jose
 }
 
 interface Entry {
@@ -95,16 +94,17 @@ export class ProviderClients {
    * @throws Error with a text for operators
    */
   async discover(provider: Provider, signal?: AbortSignal): Promise<ProviderClient> {
+    const { openid, jose } = await loadLibraries()
     const fetch = this.#fetchWith(signal)
     // In this product, HTTP is only possible to this machine. See `isSecureUrl`.
-    const extensions = [enableNonRepudiationChecks]
-    if (provider.issuer.startsWith('http:')) extensions.push(allowInsecureRequests)
-    const configuration = await discovery(
+    const extensions = [openid.enableNonRepudiationChecks]
+    if (provider.issuer.startsWith('http:')) extensions.push(openid.allowInsecureRequests)
+    const configuration = await openid.discovery(
       new URL(provider.issuer),
       provider.clientId,
-      { [clockTolerance]: provider.clockTolerance },
-      provider.secret === undefined ? None() : clientAuthOf(provider.secret),
-      { execute: extensions, [customFetch]: fetch, timeout: deadlineMs / 1000 },
+      { [openid.clockTolerance]: provider.clockTolerance },
+      provider.secret === undefined ? openid.None() : clientAuthOf(openid, provider.secret),
+      { execute: extensions, [openid.customFetch]: fetch, timeout: deadlineMs / 1000 },
     )
     const { issuer, jwks_uri: keys = '', authorization_endpoint: authorization = '' } = configuration.serverMetadata()
     if (issuer !== provider.issuer) throw new IssuerMismatchError(issuer)
@@ -112,12 +112,12 @@ export class ProviderClients {
       const url = URL.parse(address)
       if (url === null || !isSecureUrl(url)) throw new Error('The metadata of the provider lacks a secure address.')
     }
-    const logoutKeys = createRemoteJWKSet(new URL(keys), {
+    const logoutKeys = jose.createRemoteJWKSet(new URL(keys), {
       timeoutDuration: deadlineMs,
       cacheMaxAge: 300_000,
-      [joseFetch]: fetch,
+      [jose.customFetch]: fetch,
     })
-    return { configuration, logoutKeys }
+    return { configuration, logoutKeys, openid, jose }
   }
 
   #start(provider: Provider, fingerprint: string, startedAt: number): Entry {
@@ -171,18 +171,22 @@ class IssuerMismatchError extends Error {
 
 /** Sends the secret in the way that the provider lists, in the body if it lists both. */
 const clientAuthOf =
-  (secret: string): ClientAuth =>
+  ({ ClientSecretPost, ClientSecretBasic }: OpenId, secret: string): ClientAuth =>
   (server, ...rest) => {
     const isPost = server.token_endpoint_auth_methods_supported?.includes('client_secret_post') === true
     return (isPost ? ClientSecretPost(secret) : ClientSecretBasic(secret))(server, ...rest)
   }
 
-/** Returns the innermost cause that says something, for the log and for operators. */
+const maxReasonLength = 300
+
+/** Returns the innermost cause that says something, for the log and for operators. At most 300 characters. */
 export function reasonOf(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined
   return cause instanceof Error && !(isOutgoingHttpError(error) || error instanceof IssuerMismatchError)
     ? reasonOf(cause)
-    : errorReason(error)
+    : errorReason(error).slice(0, maxReasonLength)
 }
 
-export const providerUnavailable = (cause: unknown) => businessError('provider-unavailable', { cause })
+/** Only a short reason is the cause, because the response of a provider can be long and is not trusted. */
+export const providerUnavailable = (cause: unknown) =>
+  businessError('provider-unavailable', { cause: new Error(reasonOf(cause)) })

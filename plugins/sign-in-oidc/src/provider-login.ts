@@ -1,18 +1,14 @@
-import type { Clock } from '@plinth/kernel'
+import type { Clock, Logger } from '@plinth/kernel'
 import { isOutgoingHttpError } from '@plinth/outgoing-http'
-import { decodeProtectedHeader } from 'jose'
-import {
-  AuthorizationResponseError,
-  authorizationCodeGrant,
-  buildAuthorizationUrl,
-  type Configuration,
-  calculatePKCECodeChallenge,
-  fetchUserInfo,
-  ResponseBodyError,
-  WWWAuthenticateChallengeError,
-} from 'openid-client'
+import type { AuthorizationResponseError, ResponseBodyError } from 'openid-client'
 import { type Claims, claimAt, type EmailClaim, emailOf } from './claims.ts'
-import { algorithms, type ProviderClients, providerUnavailable } from './provider-clients.ts'
+import {
+  algorithms,
+  type ProviderClient,
+  type ProviderClients,
+  providerUnavailable,
+  reasonOf,
+} from './provider-clients.ts'
 import { isSecureUrl, type Provider, type Providers } from './providers.ts'
 import type { Purpose, Transaction } from './transactions.ts'
 
@@ -46,6 +42,7 @@ interface LoginDependencies {
   readonly clients: Pick<ProviderClients, 'of' | 'drop'>
   readonly providers: Pick<Providers, 'redirectUriOf'>
   readonly clock: Pick<Clock, 'now'>
+  readonly log: Logger
 }
 
 /** Subjects are compared byte for byte, so texts that a database could treat as equal are rejected. */
@@ -69,11 +66,11 @@ export class ProviderLogins {
     purpose: Purpose,
     { state, nonce, verifier }: { readonly state: string; readonly nonce: string; readonly verifier: string },
   ): Promise<string> {
-    const { configuration } = await this.#parts.clients.of(provider)
-    const url = buildAuthorizationUrl(configuration, {
+    const { configuration, openid } = await this.#parts.clients.of(provider)
+    const url = openid.buildAuthorizationUrl(configuration, {
       redirect_uri: this.#parts.providers.redirectUriOf(provider.id),
       scope: ['openid', ...provider.scopes.filter((scope) => scope !== 'openid')].join(' '),
-      code_challenge: await calculatePKCECodeChallenge(verifier),
+      code_challenge: await openid.calculatePKCECodeChallenge(verifier),
       code_challenge_method: 'S256',
       state,
       nonce,
@@ -97,7 +94,7 @@ export class ProviderLogins {
     { purpose, neededClaims }: { readonly purpose: Purpose; readonly neededClaims: readonly string[] },
   ): Promise<ProviderLogin> {
     const { clients, providers, clock } = this.#parts
-    const { configuration } = await clients.of(provider)
+    const client = await clients.of(provider)
     const url = new URL(providers.redirectUriOf(provider.id))
     url.search = parameters
     const { state: expectedState, nonce: expectedNonce, verifier: pkceCodeVerifier, startedAt } = transaction
@@ -105,15 +102,15 @@ export class ProviderLogins {
     // The login must be later than the start of the transaction.
     const maxAge = Math.ceil((clock.now() - startedAt) / 1000)
     try {
-      const tokens = await authorizationCodeGrant(
-        configuration,
+      const tokens = await client.openid.authorizationCodeGrant(
+        client.configuration,
         url,
         purpose === 'proof' ? { ...checks, maxAge } : checks,
       )
       const claims = tokens.claims()
       if (claims === undefined || tokens.id_token === undefined) throw new RejectedResponseError('id-token-missing')
-      this.#assertValid(provider, tokens.id_token, claims)
-      const info = await this.#userInfo(configuration, tokens.access_token, claims, neededClaims)
+      this.#assertValid(provider, client.jose.decodeProtectedHeader(tokens.id_token).alg, claims)
+      const info = await this.#userInfo(client, tokens.access_token, claims, neededClaims)
       return {
         ...this.#factsOf(provider, claims, startedAt),
         // The address and its confirmation come from the same source.
@@ -127,8 +124,7 @@ export class ProviderLogins {
   }
 
   /** Checks that openid-client leaves to its caller. */
-  #assertValid({ clockTolerance }: Provider, idToken: string, claims: Claims): void {
-    const { alg = '' } = decodeProtectedHeader(idToken)
+  #assertValid({ clockTolerance }: Provider, alg = '', claims: Claims): void {
     if (!algorithms.includes(alg)) throw new RejectedResponseError('algorithm-not-allowed')
     if (typeof claims['sub'] !== 'string' || !subjectForm.test(claims['sub']))
       throw new RejectedResponseError('subject-invalid')
@@ -148,24 +144,27 @@ export class ProviderLogins {
 
   /** Reads the user info if the ID token lacks a claim. Some providers send only few claims in the ID token. */
   async #userInfo(
-    configuration: Configuration,
+    { configuration, openid }: ProviderClient,
     accessToken: string,
     claims: Claims,
     needed: readonly string[],
   ): Promise<Claims> {
     const isMissing = needed.some((name) => claimAt(claims, name) === undefined)
     if (!isMissing || configuration.serverMetadata().userinfo_endpoint === undefined) return {}
-    return fetchUserInfo(configuration, accessToken, String(claims['sub']))
+    return openid.fetchUserInfo(configuration, accessToken, String(claims['sub']))
   }
 
   /** Tells a provider that fails from a response that is not valid. Only the second is a failed attempt. */
   #failureOf(provider: Provider, error: unknown): unknown {
     if (error instanceof RejectedResponseError) return error
-    const { clients } = this.#parts
+    const { clients, log } = this.#parts
+    const about = { provider: provider.id, reason: reasonOf(error) }
     if (isUnavailable(error)) {
+      log.warn(about, 'a sign-in provider failed')
       clients.drop(provider.id)
       return providerUnavailable(error)
     }
+    log.info(about, 'the response of a sign-in provider was rejected')
     const code = codeOf(error)
     // The provider may have changed its issuer.
     if (code === 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED') clients.drop(provider.id)
@@ -195,11 +194,17 @@ const serverCodes: ReadonlySet<string> = new Set([
   'OAUTH_TIMEOUT',
 ])
 
+/** The classes are known by their names, so that the library is only loaded when it is used. */
+const isNamed = (error: unknown, name: string) => error instanceof Error && error.name === name
+const isAuthorizationError = (error: unknown): error is AuthorizationResponseError =>
+  isNamed(error, 'AuthorizationResponseError')
+const isResponseBodyError = (error: unknown): error is ResponseBodyError => isNamed(error, 'ResponseBodyError')
+
 function isUnavailable(error: unknown): boolean {
   if (isOutgoingHttpError(error)) return true
-  if (error instanceof AuthorizationResponseError) return serverErrors.has(error.error)
-  if (error instanceof ResponseBodyError) return error.status >= 500 || clientErrors.has(error.error)
-  if (error instanceof WWWAuthenticateChallengeError) return true
+  if (isAuthorizationError(error)) return serverErrors.has(error.error)
+  if (isResponseBodyError(error)) return error.status >= 500 || clientErrors.has(error.error)
+  if (isNamed(error, 'WWWAuthenticateChallengeError')) return true
   if (serverCodes.has(codeOf(error))) return true
   return error instanceof Error && error.cause !== undefined && error.cause !== error && isUnavailable(error.cause)
 }
@@ -215,8 +220,7 @@ const reasons: Readonly<Record<string, string>> = {
 }
 
 function rejectionOf(error: unknown, code: string): string {
-  if (error instanceof AuthorizationResponseError)
-    return error.error === 'access_denied' ? 'denied-at-provider' : 'error-of-provider'
-  if (error instanceof ResponseBodyError) return 'code-rejected'
+  if (isAuthorizationError(error)) return error.error === 'access_denied' ? 'denied-at-provider' : 'error-of-provider'
+  if (isResponseBodyError(error)) return 'code-rejected'
   return reasons[code] ?? 'response-invalid'
 }

@@ -2,6 +2,7 @@ import type { SignInDeclaration } from '@plinth/admin'
 import type { HttpReply } from '@plinth/http'
 import { id, idParams, instant, nothing, nullable, routesWith, Type, text } from '@plinth/http'
 import {
+  assertFresh,
   assertMaySetCookie,
   clearCookie,
   cookieToken,
@@ -54,6 +55,9 @@ export const actorOfOperator = (request: GuardedRequest) => ({
 
 /** The transaction is bound to the browser by a cookie, so only a page of this site may begin it. */
 const assertPage = (request: Parameters<typeof assertMaySetCookie>[1]) => assertMaySetCookie('cookie', request)
+
+/** A change of the ways to sign in needs a proof by the strongest method of the user. */
+const assertMayChange = (request: Pick<GuardedRequest, 'principal'>) => assertFresh(request, '5m', { strongest: true })
 
 const identityView = Type.Object({
   id,
@@ -170,6 +174,7 @@ const signedInRoutes = [
     reasons: startReasons,
     async handler(request, { signIn }, reply) {
       assertPage(request)
+      await assertMayChange(request)
       const { sessionId } = requirePrincipal(request)
       return { url: await signIn.start(request.params.provider, 'link', exchangeOf(request, reply), { sessionId }) }
     },
@@ -216,6 +221,7 @@ const signedInRoutes = [
     response: nothing,
     reasons: ['iam.last-sign-in-way', 'iam.user-unknown', 'sign-in-oidc.identity-unknown'],
     async handler(request, { linked }) {
+      await assertMayChange(request)
       const { userId, sessionId } = requirePrincipal(request)
       const actor = actorOfOperator(request)
       await linked.unlink(request.params.id, { userId }, actor, sessionId)

@@ -2,7 +2,6 @@ import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { HttpReply, HttpRequest } from '@plinth/http'
 import { type Clock, omitUndefined } from '@plinth/kernel'
 import type { SharedStore } from '@plinth/shared-store'
-import { randomNonce, randomPKCECodeVerifier } from 'openid-client'
 import type { Provider } from './providers.ts'
 
 /** `sign-in`: open a session. `link`: link the identity to the signed-in user. `proof`: prove the identity again. */
@@ -70,8 +69,7 @@ export class Transactions {
     request: Browser,
     reply: HttpReply,
   ) {
-    const [state, secret] = [randomText(), randomText()]
-    const [nonce, verifier] = [randomNonce(), randomPKCECodeVerifier()]
+    const [state, secret, nonce, verifier] = [randomText(), randomText(), randomText(), randomText()]
     const stored: StoredTransaction = omitUndefined({
       ...begun,
       provider: provider.id,
@@ -113,6 +111,7 @@ export class Transactions {
   }
 }
 
+/** 43 characters, which are also allowed for a code verifier (RFC 7636, section 4.1). */
 const randomText = () => randomBytes(secretBytes).toString('base64url')
 const keyOf = (state: string) => `sign-in-oidc:transaction:${hash('sha256', state)}`
 const isSame = (a: string, b: string) => a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b))

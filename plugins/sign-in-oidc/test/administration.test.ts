@@ -1,11 +1,15 @@
 /** Tests the operations for administrators, and effects outside of this plugin. */
+import { readdir, readFile } from 'node:fs/promises'
+import { until } from '@plinth/dev/testing'
 import { onDatabase } from '@plinth/dev/testing/database'
 import eventsPlugin from '@plinth/events'
+import mailPlugin from '@plinth/mail'
 import t from 'tap'
 import {
   administrator,
   describeOutcome,
   newBrowser,
+  oidc,
   redirectUri,
   startWithProvider,
   system,
@@ -103,4 +107,36 @@ onDatabase(t, 'the facts of a deleted user are removed', async (t, db) => {
   for (let attempts = 0; attempts < 200 && (await left()) > 0; attempts++) await new Promise(setImmediate)
   t.equal(await left(), 0)
   t.equal(describeOutcome(await product.signIn('kc', 'anna')), '200', 'the next sign-in creates another account')
+})
+
+onDatabase(t, 'the owner gets a mail when an identity is linked, and when it is removed', async (t, db) => {
+  const directory = `${db.directory}/mails`
+  const product = await startWithProvider(t, db, {
+    plugins: [eventsPlugin, mailPlugin],
+    config: {
+      'platform.mail.driver': 'file',
+      'platform.mail.from': 'noreply@app.example.com',
+      'platform.mail.file.directory': directory,
+    },
+  })
+  const { call, accounts } = product
+  const { password } = administrator
+  await accounts.create({ username: 'bert', email: 'bert@example.com', password }, system)
+  const logIn = { body: { username: 'bert', password } }
+  const token = (await call('POST', '/api/v1/auth/login', logIn)).data.accessToken
+  const mails = async () => {
+    const names = (await readdir(directory).catch(() => [])).filter((name) => name.endsWith('.eml')).toSorted()
+    const texts = await Promise.all(names.map((name) => readFile(`${directory}/${name}`, 'utf8')))
+    return texts.map((text) => /^Subject: (.*)$/m.exec(text)?.[1]).sort()
+  }
+  const browser = newBrowser()
+  const begun = await call('POST', `${oidc}/kc/link/start`, { token, jar: browser.jar })
+  const { search: parameters } = await browser.provider.signIn(begun.data.url, 'bert')
+  const linked = await call('POST', `${oidc}/kc/link/callback`, { token, jar: browser.jar, body: { parameters } })
+  t.equal(describeOutcome(linked), '200')
+  await until(async () => (await mails()).length === 1, 'a mail about the link')
+  const [identity] = (await call('GET', `${oidc}/identities`, { token })).data.identities
+  t.equal(describeOutcome(await call('DELETE', `${oidc}/identities/${identity.id}`, { token })), '200')
+  await until(async () => (await mails()).length === 2, 'a mail about the removal')
+  t.strictSame(await mails(), ['test: a sign-in provider was linked', 'test: a sign-in provider was removed'])
 })

@@ -93,6 +93,15 @@ onDatabase(t, 'a provider that cannot ask for a new login is no proof method', a
   t.strictSame(data.methods, [])
 })
 
+/** A stronger proof method that every user has. */
+const strongMethod = definePlugin({
+  id: 'strong-method',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  contributes: [proofMethod.of({ strong: { strength: 'phishing-resistant', isAvailable: () => true } })],
+  setup: () => undefined,
+})
+
 /** A second factor that every user has set up. */
 const stubFactor = definePlugin({
   id: 'stub-factor',
@@ -160,4 +169,17 @@ onDatabase(t, 'a logout at the provider ends a session that a second factor comp
   })
   t.equal(sent.status, 200)
   t.equal(await isSignedIn(), false)
+})
+
+onDatabase(t, 'a change of the ways to sign in needs a proof by the strongest method', async (t, db) => {
+  const product = await startWithProvider(t, db, { plugins: [strongMethod], config: fresh })
+  const { call, signIn } = product
+  change(product, () => ({ auth_time: nowSeconds() }))
+  const token = (await signIn('kc', 'anna')).data.accessToken
+  const { data } = await call('GET', `${oidc}/identities`, { token })
+  const required = '401 iam.proof-required'
+  t.equal(describeOutcome(await call('GET', '/api/v1/auth/proof?maxAgeSeconds=300', { token })), '200')
+  t.equal(describeOutcome(await call('POST', `${oidc}/kc/link/start`, { token })), required)
+  const url = `${oidc}/identities/${data.identities[0].id}`
+  t.equal(describeOutcome(await call('DELETE', url, { token })), required)
 })

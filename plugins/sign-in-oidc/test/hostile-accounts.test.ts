@@ -165,6 +165,7 @@ onDatabase(t, 'a domain rule parses addresses, and needs their confirmation', as
     ['anna@company.example', false, '403 sign-in-oidc.domain-not-allowed'],
     ['anna@company.example', 'true', '403 sign-in-oidc.domain-not-allowed'],
     ['anna@company.example', undefined, '403 sign-in-oidc.domain-not-allowed'],
+    ['evil@company.example@attacker.example', true, '403 sign-in-oidc.domain-not-allowed'],
     ['evil@attacker@company.example', true, '403 sign-in-oidc.domain-not-allowed'],
     ['evil@company.example.attacker.example', true, '403 sign-in-oidc.domain-not-allowed'],
     ['evil@notcompany.example', true, '403 sign-in-oidc.domain-not-allowed'],

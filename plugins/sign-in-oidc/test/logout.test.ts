@@ -126,6 +126,14 @@ onDatabase(t, 'the logout endpoints limit requests, and answer for unknown provi
   for (let count = 0; count < 5; count++) statuses.push((await send('abc')).status)
   t.strictSame(statuses, [400, 400, 400, 429, 429])
   t.equal((await send('abc', '10.2.2.2')).status, 400, 'another network')
+  const completed = async () =>
+    describeOutcome(
+      await call('POST', `${oidc}/kc/callback`, { from: '10.1.1.1', body: { parameters: 'code=a&state=b' } }),
+    )
+  t.strictSame(
+    [await completed(), await completed(), await completed(), await completed()],
+    [...Array(3).fill('401 sign-in-oidc.rejected'), '429 rate-limit.exceeded'],
+  )
   const begun = async () => describeOutcome(await call('POST', `${oidc}/kc/start`, { from: '10.1.1.1', body: {} }))
   t.strictSame(
     [await begun(), await begun(), await begun(), await begun()],
@@ -181,4 +189,16 @@ onDatabase(t, 'the logout of a user ends the session, and leads to the provider'
   t.equal(await isSignedIn(token), false)
   const other = await call('POST', `${oidc}/logout`, { token: await adminToken(), body: {} })
   t.strictSame(other.data, { url: null }, 'a session without a provider')
+})
+
+onDatabase(t, 'a logout token is not rejected because the keys of the provider cannot be read', async (t, db) => {
+  const { signIn, isSignedIn, tokenOf, send, provider } = await startSignedIn(t, db)
+  const { token } = await signIn('anna')
+  const text = await tokenOf({ sub: 'anna' })
+  provider.takeover.set('/jwks', (_request, response) => void response.writeHead(500).end())
+  t.equal((await send(text)).status, 503)
+  t.equal(await isSignedIn(token), true)
+  provider.takeover.delete('/jwks')
+  t.equal((await send(text)).status, 200, 'the token is not used up')
+  t.equal(await isSignedIn(token), false)
 })

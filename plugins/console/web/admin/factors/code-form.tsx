@@ -1,9 +1,7 @@
 import { Button, TextInput } from '@mantine/core'
 import { type FormEvent, useRef, useState } from 'react'
-import { useLanguage } from '../../app/app.tsx'
-import { Notice } from '../../app/notice.tsx'
-import { CallFailure } from '../api/call.ts'
 import { useWrite } from '../api/use-write.ts'
+import { CallError } from '../pages/call-error.tsx'
 import classes from './factors.module.css'
 
 /** How the field of each code behaves. A code of an authenticator app has 6 digits, a recovery code 24 characters. */
@@ -25,7 +23,6 @@ interface CodeFormProps<Result> {
 
 /** A field for a code, with its error. A wrong code is removed from the field, because it never becomes right. */
 export function CodeForm<Result>({ kind, label, description, submit, failed, send, onDone }: CodeFormProps<Result>) {
-  const { translate } = useLanguage()
   const [code, setCode] = useState('')
   const field = useRef<HTMLInputElement>(null)
   const step = useWrite((signal, typed: string) => send(typed, signal), {
@@ -40,11 +37,7 @@ export function CodeForm<Result>({ kind, label, description, submit, failed, sen
   const { error } = step
   return (
     <form onSubmit={onSubmit} className={classes.step}>
-      {error !== null && (
-        <Notice tone="bad" title={failed}>
-          {error instanceof CallFailure && error.kind !== 'away' ? error.message : translate('app.failure.unreachable')}
-        </Notice>
-      )}
+      <CallError title={failed} error={error} />
       <TextInput
         {...fields[kind]}
         ref={field}

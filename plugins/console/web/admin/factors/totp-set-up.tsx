@@ -1,11 +1,10 @@
 import { Button } from '@mantine/core'
 import { IconDeviceMobile } from '@tabler/icons-react'
 import { useLanguage } from '../../app/app.tsx'
-import { Notice } from '../../app/notice.tsx'
-import { CallFailure } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
 import type { Callable } from '../api/operations.ts'
 import { useWrite } from '../api/use-write.ts'
+import { CallError } from '../pages/call-error.tsx'
 import { Copied } from '../pages/copied.tsx'
 import { CodeForm } from './code-form.tsx'
 import classes from './factors.module.css'
@@ -39,13 +38,7 @@ export function TotpSetUp<Result>({ options, input = noInput, send, onDone }: To
   if (data === undefined)
     return (
       <>
-        {error !== null && (
-          <Notice tone="bad" title={translate('factors.failed')}>
-            {error instanceof CallFailure && error.message !== ''
-              ? error.message
-              : translate('app.failure.unreachable')}
-          </Notice>
-        )}
+        <CallError title={translate('factors.failed')} error={error} />
         <Button
           variant="default"
           fullWidth

@@ -1,12 +1,11 @@
 import { Anchor, Button } from '@mantine/core'
 import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react'
 import { useLanguage } from '../../app/app.tsx'
-import { Notice } from '../../app/notice.tsx'
 import { addTexts } from '../../text/texts.ts'
-import { CallFailure } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
 import { providerLink, providerProof, providerProofStart } from '../api/operations.ts'
 import { useWrite } from '../api/use-write.ts'
+import { CallError } from '../pages/call-error.tsx'
 import {
   type PendingSignIn,
   type ProvidersWay,
@@ -136,11 +135,7 @@ function Waiting({ purpose, error }: WaitingProps) {
         <p role="status">{translate(parameters === '' ? 'providers.going' : 'providers.working')}</p>
       ) : (
         <>
-          <Notice tone="bad" title={translate(`providers.failed.${purpose}`)}>
-            {error instanceof CallFailure && error.message !== ''
-              ? error.message
-              : translate('app.failure.unreachable')}
-          </Notice>
+          <CallError title={translate(`providers.failed.${purpose}`)} error={error} />
           {isWindow ? (
             <Button variant="default" onClick={() => window.close()}>
               {translate('providers.back.proof')}

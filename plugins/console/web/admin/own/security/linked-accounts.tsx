@@ -3,12 +3,11 @@ import { IconTrash } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useLanguage } from '../../../app/app.tsx'
-import { Notice } from '../../../app/notice.tsx'
-import { CallFailure } from '../../api/call.ts'
 import { useApi } from '../../api/context.tsx'
 import type { LinkedProviders } from '../../api/operations.ts'
 import type { Operation, OwnPageView } from '../../api/page-types.ts'
 import { useWrite } from '../../api/use-write.ts'
+import { CallError } from '../../pages/call-error.tsx'
 import { LoadFailure, Waiting } from '../../pages/load-state.tsx'
 import { useFormats } from '../../pages/shown-value.ts'
 import { addressHere, leaveTo } from '../../providers/provider-flow.ts'
@@ -91,11 +90,7 @@ export function LinkedAccounts({ read, operations }: LinkedAccountsProps) {
           </li>
         ))}
       </ul>
-      {error !== null && (
-        <Notice tone="bad" title={translate('security.linked.failed')}>
-          {error instanceof CallFailure && error.message !== '' ? error.message : translate('app.failure.unreachable')}
-        </Notice>
-      )}
+      <CallError title={translate('security.linked.failed')} error={error} />
       {others.map(({ id, title }) => (
         <Button
           key={id}

@@ -2,8 +2,7 @@ import { Anchor, Button, Modal, PasswordInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { type FocusEvent, type FormEvent, type KeyboardEvent, useRef, useState, useSyncExternalStore } from 'react'
 import { useLanguage } from '../../../app/app.tsx'
-import { Notice } from '../../../app/notice.tsx'
-import { type Api, CallFailure } from '../../api/call.ts'
+import type { Api } from '../../api/call.ts'
 import { useApi } from '../../api/context.tsx'
 import {
   type Callable,
@@ -21,6 +20,7 @@ import { useWrite } from '../../api/use-write.ts'
 import { CodeForm } from '../../factors/code-form.tsx'
 import { PasskeyButton } from '../../factors/passkey-button.tsx'
 import { canUsePasskeys } from '../../factors/passkeys.ts'
+import { CallError } from '../../pages/call-error.tsx'
 import dialog from '../../pages/forms/dialog.module.css'
 import { openProofWindow } from '../../providers/provider-flow.ts'
 import signIn from './sign-in.module.css'
@@ -194,11 +194,7 @@ function PasswordProof() {
   const label = translate('admin.proof.password')
   return (
     <form onSubmit={submit} className={dialog.form}>
-      {error !== null && (
-        <Notice tone="bad" title={translate('admin.proof.failed')}>
-          {error instanceof CallFailure && error.kind !== 'away' ? error.message : translate('app.failure.unreachable')}
-        </Notice>
-      )}
+      <CallError title={translate('admin.proof.failed')} error={error} />
       <PasswordInput
         ref={field}
         label={label}

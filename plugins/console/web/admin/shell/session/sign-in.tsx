@@ -5,12 +5,12 @@ import { type FormEvent, lazy, type ReactNode, Suspense, useState } from 'react'
 import { siteName, useLanguage } from '../../../app/app.tsx'
 import { Brand, Switches } from '../../../app/frame.tsx'
 import { Notice } from '../../../app/notice.tsx'
-import { CallFailure } from '../../api/call.ts'
 import { useApi } from '../../api/context.tsx'
 import { type Account, login } from '../../api/operations.ts'
 import { useWrite } from '../../api/use-write.ts'
 import { PasskeyButton } from '../../factors/passkey-button.tsx'
 import { canUsePasskeys } from '../../factors/passkeys.ts'
+import { CallError } from '../../pages/call-error.tsx'
 import { addressHere, leaveTo } from '../../providers/provider-flow.ts'
 import type { WalletSignInProps } from '../../wallet/wallet-sign-in.tsx'
 import {
@@ -101,11 +101,7 @@ function PasswordForm({ username: known = '', onResult }: WayProps & { readonly 
   const { error } = signIn
   return (
     <form onSubmit={submit} className={classes.form}>
-      {error !== null && (
-        <Notice tone="bad" title={translate('admin.sign-in.failed')}>
-          {error instanceof CallFailure && error.kind !== 'away' ? error.message : translate('app.failure.unreachable')}
-        </Notice>
-      )}
+      <CallError title={translate('admin.sign-in.failed')} error={error} />
       <TextInput
         label={translate('admin.sign-in.username')}
         value={username}
@@ -173,11 +169,7 @@ function ProviderButtons({ way, providers }: { readonly way: ProvidersWay; reado
   const { error } = start
   return (
     <>
-      {error !== null && (
-        <Notice tone="bad" title={translate('admin.sign-in.failed')}>
-          {error instanceof CallFailure && error.message !== '' ? error.message : translate('app.failure.unreachable')}
-        </Notice>
-      )}
+      <CallError title={translate('admin.sign-in.failed')} error={error} />
       {providers.map(({ id, title }) => (
         <Button
           key={id}
