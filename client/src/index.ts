@@ -127,6 +127,9 @@ export interface paths {
     get: operations['getAdminIamRolesById']
     put: operations['putAdminIamRolesById']
   }
+  "/api/v1/admin/iam/roles/{id}/sign-in-policy": {
+    put: operations['putAdminIamRolesByIdSignInPolicy']
+  }
   "/api/v1/admin/iam/sessions/{id}": {
     delete: operations['deleteAdminIamSessionsById']
   }
@@ -623,6 +626,7 @@ export interface paths {
   }
   "/api/v1/iam/users/me/sessions/{id}": {
     delete: operations['deleteIamUsersMeSessionsById']
+    put: operations['putIamUsersMeSessionsById']
   }
   "/api/v1/install/administrator": {
     post: operations['postInstallAdministrator']
@@ -885,6 +889,8 @@ export interface operations {
   getAdminIamRolesById: { parameters: { path: { id: number }; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAdminIamRolesSuccess | GetAdminIamRolesByIdFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Replace a role */
   putAdminIamRolesById: { parameters: { path: { id: number }; query?: never; header?: { "X-Reason"?: string } }; requestBody: { content: { "application/json": PutAdminIamRolesByIdBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAdminIamRolesSuccess | PutAdminIamRolesByIdFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Replace the rules of a role for sign-ins and sessions */
+  putAdminIamRolesByIdSignInPolicy: { parameters: { path: { id: number }; query?: never; header?: { "X-Reason"?: string } }; requestBody: { content: { "application/json": PutAdminIamRolesByIdSignInPolicyBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAdminIamRolesSuccess | PutAdminIamRolesByIdSignInPolicyFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** End one session */
   deleteAdminIamSessionsById: { parameters: { path: { id: number }; query?: never; header?: { "X-Reason"?: string } }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthLogoutSuccess | DeleteAdminIamSessionsByIdFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Count new users over time */
@@ -1247,6 +1253,8 @@ export interface operations {
   getIamUsersMeSessions: { parameters: { path?: never; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": GetIamUsersMeSessionsSuccess | GetIamUsersMeSessionsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** End one of your sessions */
   deleteIamUsersMeSessionsById: { parameters: { path: { id: number }; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthLogoutSuccess | DeleteIamUsersMeSessionsByIdFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Rename one of your sessions */
+  putIamUsersMeSessionsById: { parameters: { path: { id: number }; query?: never; header?: never }; requestBody: { content: { "application/json": { name: string } } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthLogoutSuccess | PutIamUsersMeSessionsByIdFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Create the first administrator */
   postInstallAdministrator: { parameters: { path?: never; query?: never; header?: never }; requestBody?: { content: { "application/json": PostInstallAdministratorBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: PostInstallAdministratorData } | PostInstallAdministratorFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Get the default values of the form from the running configuration */
@@ -1448,7 +1456,7 @@ export type GetAdminIamLoginAuditsData = { items: ({ id: number; occurredAt: str
 export type GetAdminIamLoginAuditsFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetMallGoodsFailureData | null }
 export type GetAdminIamPermissionsFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetMallGoodsFailureData | null }
 export type GetAdminIamRolesData = { items: (PostAdminIamRolesData)[]; page: number; size: number; total: number | null; counted: "exact" | "capped" | "none"; next: string | null }
-export type PostAdminIamRolesData = { id: number; code: string; name: string; description: string | null; dataScope: "all" | "org" | "self"; builtIn: boolean; permissions: (string)[]; version: number; createdAt: string; updatedAt: string }
+export type PostAdminIamRolesData = { id: number; code: string; name: string; description: string | null; dataScope: "all" | "org" | "self"; builtIn: boolean; permissions: (string)[]; secondFactorFrom: string | null; sessionLifetime: number | null; sessionIdleTimeout: number | null; version: number; createdAt: string; updatedAt: string }
 export type GetAdminIamRolesFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetMallGoodsFailureData | null }
 export type PostAdminIamRolesBody = { code: string; name: string; description?: string | null; dataScope?: "all" | "org" | "self"; permissions: (string)[] }
 export type PostAdminIamRolesSuccess = { code: "200"; message: "success"; data: PostAdminIamRolesData }
@@ -1461,6 +1469,9 @@ export type GetAdminIamRolesByIdFailureData = { reason?: "access.identity-missin
 export type PutAdminIamRolesByIdBody = { name: string; description?: string | null; dataScope?: "all" | "org" | "self"; permissions: (string)[]; version: number }
 export type PutAdminIamRolesByIdFailure = { code: "400" | "401" | "403" | "404" | "409" | "500"; message: string; data: PutAdminIamRolesByIdFailureData | null }
 export type PutAdminIamRolesByIdFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.beyond-own-authority" | "iam.origin-unproven" | "iam.out-of-scope" | "iam.permission-denied" | "iam.permission-unknown" | "iam.proof-required" | "iam.reason-invalid" | "iam.role-built-in" | "iam.role-unknown" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.version-conflict"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PutAdminIamRolesByIdSignInPolicyBody = { secondFactorFrom: string | null; sessionLifetime: number | null; sessionIdleTimeout: number | null; version: number }
+export type PutAdminIamRolesByIdSignInPolicyFailure = { code: "400" | "401" | "403" | "404" | "409" | "500"; message: string; data: PutAdminIamRolesByIdSignInPolicyFailureData | null }
+export type PutAdminIamRolesByIdSignInPolicyFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.beyond-own-authority" | "iam.origin-unproven" | "iam.out-of-scope" | "iam.permission-denied" | "iam.proof-required" | "iam.reason-invalid" | "iam.role-unknown" | "iam.scope-all-required" | "iam.second-factor-missing" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.version-conflict"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type DeleteAdminIamSessionsByIdFailure = { code: "400" | "401" | "403" | "404" | "500"; message: string; data: DeleteAdminIamSessionsByIdFailureData | null }
 export type DeleteAdminIamSessionsByIdFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.beyond-own-authority" | "iam.origin-unproven" | "iam.permission-denied" | "iam.proof-required" | "iam.reason-invalid" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.session-unknown" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type GetAdminIamUserFiguresFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetMallGoodsFailureData | null }
@@ -1493,7 +1504,7 @@ export type DeleteNotificationRulesSuccess = { code: "200"; message: "success"; 
 export type DeleteAdminIamUsersByIdSessionsFailure = { code: "400" | "401" | "403" | "404" | "500"; message: string; data: DeleteAdminIamUsersByIdSessionsFailureData | null }
 export type DeleteAdminIamUsersByIdSessionsFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.beyond-own-authority" | "iam.origin-unproven" | "iam.permission-denied" | "iam.proof-required" | "iam.reason-invalid" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type GetIamUsersMeSessionsSuccess = { code: "200"; message: "success"; data: (GetIamUsersMeSessionsDataItem)[] }
-export type GetIamUsersMeSessionsDataItem = { id: number; method: string; clientIp: string; userAgent: string; createdAt: string; expiresAt: string; lastSeenAt: string; current: boolean }
+export type GetIamUsersMeSessionsDataItem = { id: number; deviceName: string | null; method: string; secondFactor: string | null; clientIp: string; userAgent: string; createdAt: string; expiresAt: string; lastSeenAt: string; current: boolean }
 export type GetAdminIamUsersByIdSessionsFailure = { code: "400" | "401" | "403" | "404" | "500"; message: string; data: GetIamUsersMeSessionsFailureData | null }
 export type GetIamUsersMeSessionsFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.beyond-own-authority" | "iam.origin-unproven" | "iam.permission-denied" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type GetAdminInstallAuditLogsData = { items: ({ id: number; action: string; actionName: string; status: "passed" | "warning" | "failed"; sessionId: string; operator: string; sourceIp: string; userAgent: string; traceId: string; summary: Record<string, string | number | boolean>; occurredAt: string })[]; page: number; size: number; total: number | null; counted: "exact" | "capped" | "none"; next: string | null }
@@ -1962,6 +1973,7 @@ export type DeleteIamUsersMeSessionsFailureData = { reason?: "access.identity-mi
 export type GetIamUsersMeSessionsFailure = { code: "400" | "401" | "403" | "404" | "500"; message: string; data: GetIamUsersMeSessionsFailureData | null }
 export type DeleteIamUsersMeSessionsByIdFailure = { code: "400" | "401" | "403" | "404" | "500"; message: string; data: DeleteIamUsersMeSessionsByIdFailureData | null }
 export type DeleteIamUsersMeSessionsByIdFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.proof-required" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.session-unknown" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PutIamUsersMeSessionsByIdFailure = { code: "400" | "401" | "403" | "404" | "500"; message: string; data: PostAuthLogoutFailureData | null }
 export type PostInstallAdministratorBody = { username?: string; email?: string; mobile?: string; password?: string; confirmPassword?: string }
 export type PostInstallAdministratorData = { authorized: boolean; ready: boolean; created: boolean; userId: number | null; username: string; message: string }
 export type PostInstallAdministratorFailure = { code: "400" | "403" | "429" | "500" | "503"; message: string; data: PostInstallLockFailureData | null }

@@ -28,6 +28,7 @@ import { PersonalRecordService } from './personal-data/personal-records.ts'
 import type { ProofMethod } from './proof/contract.ts'
 import { FreshProofs } from './proof/fresh-proofs.ts'
 import { IdentityService } from './sessions/identity-service.ts'
+import { KnownDevices } from './sessions/known-devices.ts'
 import { Login, loginLimiter } from './sessions/login.ts'
 import { Sessions } from './sessions/sessions.ts'
 import { TokenCheck } from './sessions/token-check.ts'
@@ -62,6 +63,7 @@ export interface Parts extends IamServices {
   readonly proofs: FreshProofs
   readonly tokens: TokenCheck
   readonly sessions: Sessions
+  readonly devices: KnownDevices
   readonly users: Users
   readonly roles: Roles
   /** The login guard of this plugin, which is called before the guards of other plugins. */
@@ -92,6 +94,7 @@ export const resolvers: Resolvers<Parts, IamServices> = {
   proofs: asClass(FreshProofs),
   tokens: asClass(TokenCheck),
   sessions: asClass(Sessions),
+  devices: asClass(KnownDevices),
   users: asClass(Users),
   roles: asClass(Roles),
   limiter: asFunction(({ rateLimiter, config }) => rateLimiter && loginLimiter(rateLimiter, config)),
