@@ -43,6 +43,7 @@ const sessionOnlyForUsers = [
   'POST /api/v1/iam/users/me/email/confirm',
   'PUT /api/v1/iam/users/me',
   'PUT /api/v1/iam/users/me/password',
+  'PUT /api/v1/iam/users/me/sessions/{id}',
   'PUT /api/v1/notifications/inbox/read-all',
   'PUT /api/v1/notifications/inbox/read-batch',
   'PUT /api/v1/notifications/inbox/unread-batch',

@@ -47,6 +47,7 @@ const expected = [
   'POST /api/v1/iam/users/me/api-tokens',
   'POST /api/v1/iam/users/me/email/confirm',
   'PUT /api/v1/admin/iam/roles/:id',
+  'PUT /api/v1/admin/iam/roles/:id/sign-in-policy',
   'PUT /api/v1/admin/iam/users/:id',
   'PUT /api/v1/admin/iam/users/:id/password',
   'PUT /api/v1/admin/open-platform/apps/:id',

@@ -37,7 +37,8 @@ t.test(
     t.match(data, { secondFactorFrom: null, sessionLifetime: 3_600, sessionIdleTimeout: null, version: 3 })
 
     await page.goto(`${office.url}iam.own-sessions`)
-    await page.getByRole('button', { name: 'Rename' }).first().click()
+    await page.getByRole('button', { name: 'Actions' }).first().click()
+    await page.getByRole('menuitem', { name: 'Rename' }).click()
     await page.getByRole('dialog').getByLabel(/Name/).fill('Desk <b>1</b>')
     await page.getByRole('dialog').getByRole('button', { name: 'Rename' }).click()
     await page.getByText('Desk <b>1</b>').first().waitFor()
