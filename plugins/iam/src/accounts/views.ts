@@ -172,14 +172,18 @@ export async function roleViews(
   const ids = roles.map((role) => role.id)
   const held = ids.length === 0 ? [] : await em.find(RolePermission, { roleId: { $in: ids } })
   const byRole = Map.groupBy(held, ({ roleId }) => roleId)
-  return roles.map(({ createdAt, updatedAt, description, ...role }) => ({
-    ...role,
-    name: roleName(role, locale),
-    description: description ?? null,
+  return roles.map(({ id, code, dataScope, builtIn, version, createdAt, updatedAt, ...role }) => ({
+    id,
+    code,
+    dataScope,
+    builtIn,
+    version,
+    name: roleName({ code, name: role.name }, locale),
+    description: role.description ?? null,
     secondFactorFrom: iso(role.secondFactorFrom),
     sessionLifetime: secondsOf(role.sessionLifetime),
     sessionIdleTimeout: secondsOf(role.sessionIdleTimeout),
-    permissions: (byRole.get(role.id) ?? []).map(({ permissionCode }) => permissionCode).sort(),
+    permissions: (byRole.get(id) ?? []).map(({ permissionCode }) => permissionCode).sort(),
     createdAt: createdAt.toISOString(),
     updatedAt: updatedAt.toISOString(),
   }))
