@@ -38,7 +38,55 @@ export interface RecoverySignIn {
   readonly email: string
 }
 
-export type SignInDeclaration = WalletSignIn | RecoverySignIn
+/** A passkey of the browser or device signs the user in without a name (WebAuthn Level 3, discoverable credential). */
+export interface PasskeySignIn {
+  readonly id: string
+  readonly kind: 'passkey'
+  /** Id of a public operation with the result `{options, challengeId}`: PublicKeyCredentialRequestOptionsJSON and its id. */
+  readonly options: string
+  /** Id of a public operation with the body `{challengeId, response, session: 'cookie'}`. It sets the session cookie. */
+  readonly login: string
+}
+
+/**
+ * Second step of every sign-in method. A sign-in that needs it fails with the reason `iam.second-factor-required` and a
+ * `pendingToken`. Each operation has this token in its body. Each operation whose name does not end with `Options`
+ * has the member `session` too, and sets the session cookie.
+ */
+export interface SecondFactorSignIn {
+  readonly id: string
+  readonly kind: 'second-factor'
+  /** Ids of public operations that prove the second factor. The result of options is `{options, challengeId}`. */
+  readonly passkeyOptions: string
+  readonly passkey: string
+  readonly totp: string
+  readonly recoveryCode: string
+  /**
+   * Ids of public operations for users who must set up a second factor to sign in. Both set-ups return `recoveryCodes`.
+   * The options of TOTP are `{setUpId, secret, uri, qr}`.
+   */
+  readonly setUpPasskeyOptions: string
+  readonly setUpPasskey: string
+  readonly setUpTotpOptions: string
+  readonly setUpTotp: string
+}
+
+/**
+ * Sign-in through other servers, for example with OpenID Connect. A provider redirects to the page
+ * `sign-in/oidc/<provider id>` of the back office, which sends the query string to `callback`.
+ */
+export interface ProviderSignIn {
+  readonly id: string
+  readonly kind: 'providers'
+  /** Id of a public GET operation with the result `{providers: [{id, title, passwordHidden?}]}`. */
+  readonly list: string
+  /** Id of a public operation with the body `{returnTo, session: 'cookie'}` and the result `{url}`. */
+  readonly start: string
+  /** Id of a public operation with the body `{parameters, session: 'cookie'}` and the result `{returnTo}`. */
+  readonly callback: string
+}
+
+export type SignInDeclaration = WalletSignIn | RecoverySignIn | PasskeySignIn | SecondFactorSignIn | ProviderSignIn
 
 /** Sign-in methods of the back office, each contributed under its id. */
 export const signInWays = extensionPoint<SignInDeclaration>('console.sign-in', {
@@ -60,6 +108,31 @@ export const signInWays = extensionPoint<SignInDeclaration>('console.sign-in', {
       request: shape.text,
       complete: shape.text,
       email: shape.text,
+    }),
+    shape.record<PasskeySignIn>({
+      id: shape.text,
+      kind: shape.among(['passkey']),
+      options: shape.text,
+      login: shape.text,
+    }),
+    shape.record<SecondFactorSignIn>({
+      id: shape.text,
+      kind: shape.among(['second-factor']),
+      passkeyOptions: shape.text,
+      passkey: shape.text,
+      totp: shape.text,
+      recoveryCode: shape.text,
+      setUpPasskeyOptions: shape.text,
+      setUpPasskey: shape.text,
+      setUpTotpOptions: shape.text,
+      setUpTotp: shape.text,
+    }),
+    shape.record<ProviderSignIn>({
+      id: shape.text,
+      kind: shape.among(['providers']),
+      list: shape.text,
+      start: shape.text,
+      callback: shape.text,
     }),
   ]),
 })

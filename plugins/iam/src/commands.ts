@@ -103,8 +103,10 @@ const adminCreate: Command = {
 
 const adminRecover: Command = {
   name: 'admin recover',
-  summary: 'set a new password for a user who can no longer sign in, and end the sessions and API tokens of the user',
-  setsUp: 'needed',
+  summary:
+    'set a new password for a user who can no longer sign in, remove the second factors, and end the sessions and API tokens of the user',
+  // The plugins of second factors do not have to be set up before iam.
+  setsUp: 'possible',
   options: [
     { flags: '--username <name>', description: 'user name' },
     { flags: '--password-stdin', description: 'read the password from standard input instead of asking for it' },
@@ -120,15 +122,21 @@ const adminRecover: Command = {
     const recovery = own(credentials)
     const password = await readPassword({ fromStandardInput: passwordStdin === true, signal })
     const passwordHash = await recovery.hashPassword(account.id, password)
-    const endedSessions = await recovery.change(account.id, actor, async (locked) => {
+    const { endedSessions, secondFactors } = await recovery.change(account.id, actor, async (locked) => {
       locked.setPassword(passwordHash)
+      const removed = await locked.resetSecondFactors()
       const ended = await locked.endCredentials()
-      await locked.record('user.recover', { endedSessions: ended })
-      return ended
+      const facts = { endedSessions: ended, secondFactors: removed }
+      await locked.record('user.recover', facts)
+      return facts
     })
     const { id, enabled } = account
     const note = enabled ? '' : ' The account is disabled: another administrator must enable it.'
-    output.result({ id, username, endedSessions, enabled }, `Set the password of "${username}".${note}`)
+    const factors = secondFactors.length === 0 ? '' : ` Removed second factors: ${secondFactors.join(', ')}.`
+    output.result(
+      { id, username, endedSessions, secondFactors, enabled },
+      `Set the password of "${username}".${factors}${note}`,
+    )
   },
 }
 

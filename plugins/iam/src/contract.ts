@@ -9,6 +9,7 @@ import {
   service,
   shape,
 } from '@plinth/kernel'
+import type { SignInPolicy } from './access/sign-in-policy.ts'
 import type { SessionProof } from './proof/contract.ts'
 
 /**
@@ -50,9 +51,15 @@ export interface Principal {
    * `platform.iam.fresh-proof.enabled` is false. A caller without a session never has a fresh proof.
    *
    * @param maxAge duration, for example `5m`
+   * @param options `strongest`: the proof must be at least as strong as the strongest method that the user can use, for
+   *   operations that change how the user signs in
    * @throws BusinessError "401" `iam.proof-required`, directly or as a rejection
    */
-  assertFresh(maxAge: string): void | Promise<void>
+  assertFresh(maxAge: string, options?: FreshProofOptions): void | Promise<void>
+}
+
+export interface FreshProofOptions {
+  readonly strongest?: boolean
 }
 
 /** Origin of a call and its stated reason, for the audit. */
@@ -149,7 +156,9 @@ export interface Identity {
    * Opens a session for a user whose identity another plugin has proven, for example by a wallet or a code. Tokens,
    * guards and audit are the same as with a password.
    *
-   * @throws BusinessError "403" `iam.user-disabled`, "404" `iam.user-unknown`, or the error of a login guard
+   * @throws BusinessError "403" `iam.user-disabled`, "404" `iam.user-unknown`, or the error of a login guard; "401"
+   *   `iam.second-factor-required` with `SecondFactorRequired` as data, if the user needs a second factor and `attempt`
+   *   does not prove it; "403" `iam.second-factor-impossible`; "503" `iam.second-factor-unavailable`
    */
   openSession(userId: number, attempt: LoginAttempt): Promise<Session>
   /**
@@ -179,6 +188,60 @@ export interface Identity {
     attempt: LoginAttempt,
     prove: (userId: number) => Promise<void>,
   ): Promise<Session>
+  /**
+   * Returns the sign-in that waits for a second factor. Changes nothing.
+   *
+   * @throws BusinessError "401" `iam.pending-sign-in-invalid` for a token that is unknown, used or expired, after five
+   *   attempts, and after each change of the account
+   */
+  findPendingSignIn(pendingToken: string): Promise<PendingAccount>
+  /**
+   * Completes a sign-in with a second factor that the user has set up. Guards and audit are those of a login. Each call
+   * uses up one of five attempts of the pending token, and only one call can succeed.
+   *
+   * @param method name of the `ProofMethod`
+   * @param prove checks the second factor of this user. If it throws a `BusinessError`, the attempt has failed. See
+   *   `openProvenSession`.
+   * @throws BusinessError the errors of `findPendingSignIn`, of login guards and of `prove`; "403" `iam.user-disabled`
+   */
+  completeSignIn(
+    pendingToken: string,
+    method: string,
+    attempt: LoginAttempt,
+    prove: (userId: number) => Promise<void>,
+  ): Promise<Session>
+  /**
+   * Completes a sign-in of a user who must have a second factor and has none, with a factor that is set up now.
+   *
+   * @param prove checks that the new factor works, and returns a function that stores it. The function runs in the
+   *   transaction that opens the session. It is not called if the user has set up a factor meanwhile.
+   * @throws BusinessError the errors of `completeSignIn`; "409" `iam.second-factor-set-up`
+   */
+  setUpSecondFactor(
+    pendingToken: string,
+    method: string,
+    attempt: LoginAttempt,
+    prove: (account: PendingAccount) => Promise<() => Promise<void>>,
+  ): Promise<Session>
+}
+
+/** `data` of `iam.second-factor-required`. */
+export interface SecondFactorRequired {
+  /** Text with the prefix `plinthpending_`. It completes this sign-in, and nothing else accepts it. */
+  readonly pendingToken: string
+  /** Expiry time in ISO 8601. */
+  readonly expiresAt: string
+  /** Names of the methods that the user can use, or with `setUp` can set up, the strongest first. */
+  readonly methods: readonly string[]
+  /** True if the user must have a second factor and has none. */
+  readonly setUp: boolean
+}
+
+/** A sign-in whose first factor is proven. */
+export interface PendingAccount {
+  readonly id: number
+  readonly userId: number
+  readonly username: string
 }
 
 /**
@@ -210,6 +273,15 @@ export const userDeleted = event('iam.user.deleted', Type.Object({ userId: Type.
  * published again for the same user.
  */
 export const userErased = event('iam.user.erased', Type.Object({ userId: Type.Integer({ minimum: 1 }) }))
+
+/**
+ * All second factors of a user were removed by an administrator or by `plinth admin recover`. Published in the
+ * transaction of the change with the key `user:{userId}`, if the product has events.
+ */
+export const secondFactorsReset = event(
+  'iam.user.second-factors-reset',
+  Type.Object({ userId: Type.Integer({ minimum: 1 }), methods: Type.Array(Type.String()) }),
+)
 
 export interface NewUser {
   readonly username: string
@@ -366,6 +438,11 @@ export interface LockedCredentials {
   /** Ends everything by which the user is signed in: sessions and API tokens. Returns the number of ended sessions. */
   endCredentials(): Promise<number>
   /**
+   * Removes all second factors of the user (`ProofMethod.reset`), and notifies the user. Returns the names of the methods
+   * that were set up.
+   */
+  resetSecondFactors(): Promise<readonly string[]>
+  /**
    * Checks that an actor may change the account.
    *
    * @throws BusinessError "404" `iam.user-unknown` out of the data scope, "403" `iam.beyond-own-authority`
@@ -391,6 +468,14 @@ export interface Credentials {
    * @throws BusinessError "400" `iam.password-wrong`, "429" `rate-limit.exceeded`, or the error of a login guard
    */
   confirmPassword(userId: number, password: string, attempt: LoginAttempt): Promise<void>
+  /** Returns the rules of the roles of the user for sign-ins and sessions. */
+  signInPolicyOf(userId: number): Promise<SignInPolicy>
+  /**
+   * Returns the ways in which the user can sign in: `password`, `external:<provider>` for each external identity, and the
+   * names of proof methods with `signsIn`. Before a plugin removes one, it checks that another one remains. Codes by mail
+   * or text message are not included.
+   */
+  signInWaysOf(userId: number): Promise<readonly string[]>
   /**
    * Runs the work in a transaction in which no other code changes the account, on all instances. The work must only use
    * the database, and may be called again after a conflict.

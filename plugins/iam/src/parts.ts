@@ -30,6 +30,8 @@ import { FreshProofs } from './proof/fresh-proofs.ts'
 import { IdentityService } from './sessions/identity-service.ts'
 import { KnownDevices } from './sessions/known-devices.ts'
 import { Login, loginLimiter } from './sessions/login.ts'
+import { PendingSignIns } from './sessions/pending-sign-ins.ts'
+import { SecondFactors } from './sessions/second-factors.ts'
 import { Sessions } from './sessions/sessions.ts'
 import { TokenCheck } from './sessions/token-check.ts'
 
@@ -64,6 +66,8 @@ export interface Parts extends IamServices {
   readonly tokens: TokenCheck
   readonly sessions: Sessions
   readonly devices: KnownDevices
+  readonly secondFactors: SecondFactors
+  readonly pendingSignIns: PendingSignIns
   readonly users: Users
   readonly roles: Roles
   /** The login guard of this plugin, which is called before the guards of other plugins. */
@@ -95,6 +99,8 @@ export const resolvers: Resolvers<Parts, IamServices> = {
   tokens: asClass(TokenCheck),
   sessions: asClass(Sessions),
   devices: asClass(KnownDevices),
+  secondFactors: asClass(SecondFactors),
+  pendingSignIns: asClass(PendingSignIns),
   users: asClass(Users),
   roles: asClass(Roles),
   limiter: asFunction(({ rateLimiter, config }) => rateLimiter && loginLimiter(rateLimiter, config)),

@@ -30,6 +30,7 @@ export const purgeIdentityData = createPurgeTask<Uses>('platform.iam', {
       rowsBefore('iam_token', 'expires_at', ended),
       rowsBefore('iam_token', 'revoked_at', ended),
       rowsBefore('iam_token', 'last_seen_at', idle),
+      rowsBefore('iam_pending_sign_in', 'expires_at', new Date(now)),
       rowsBefore('iam_api_token', 'expires_at', ended),
       rowsBefore('iam_api_token', 'revoked_at', ended),
       rowsBefore('iam_login_audit', 'occurred_at', old),

@@ -21,7 +21,11 @@ interface Answer {
 }
 const reasonOf = ({ code, data }: Answer) => [code, data?.reason].filter((part) => part !== undefined).join(' ')
 
-const totp = { strength: 'possession', isAvailable: () => false, secondFactor: { isSetUp: () => false } } as const
+const totp = {
+  strength: 'possession',
+  isAvailable: () => false,
+  secondFactor: { isSetUp: () => false, canSetUp: () => true },
+} as const
 /** Offers a second factor that nobody has set up. */
 const factors = definePlugin({
   id: 'factors',

@@ -7,6 +7,7 @@ import {
   requirePrincipal,
   respondWithProof,
   respondWithSession,
+  secondFactorReasons,
   sessionTransportField,
   tokenOf,
 } from '@plinth/iam'
@@ -144,6 +145,7 @@ export const walletRoutes = [
       '*',
       'iam.changed-meanwhile',
       'iam.origin-unproven',
+      ...secondFactorReasons,
       'iam.user-disabled',
       'iam.user-unknown',
       'iam.username-taken',

@@ -15,9 +15,9 @@ export interface PageViewer {
   readonly locale: string
   can(operation: Operation): boolean
   /** Returns true if the product has this page and the user may open it. */
-  sees(page: Pick<BuiltInPage, 'source'>): boolean
+  sees(page: Pick<BuiltInPage, 'source' | 'parts'>): boolean
   /** Returns a page of the product. */
-  page(id: string): Pick<BuiltInPage, 'source'> | undefined
+  page(id: string): Pick<BuiltInPage, 'source' | 'parts'> | undefined
   /** Returns whether a loaded plugin provides labels of a kind. */
   hasLabels(kind: string): boolean
 }

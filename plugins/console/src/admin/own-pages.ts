@@ -23,6 +23,11 @@ export interface BuiltInPage {
   readonly live?: Readonly<Record<string, readonly string[]>>
   /** Ids of the other operations of the page. The page receives only those that the user may call. */
   readonly operations: readonly string[]
+  /**
+   * Parts of the page that belong to other plugins: the ids of their operations, by the operation that a part requires.
+   * A product that has only such a part has the page too.
+   */
+  readonly parts?: Readonly<Record<string, readonly string[]>>
   /** Form whose fields the page shows. */
   readonly form?: PageForm
   /** Texts for the values of form fields and response columns, by member. */
@@ -130,7 +135,40 @@ export const builtInPages: readonly BuiltInPage[] = [
     source: 'getAdminConsolePlugins',
     operations: [],
   },
+  {
+    kind: 'own',
+    id: 'authenticators.security',
+    title: text('Sign-in and security', '登录与安全'),
+    place: { group: 'access', order: 91 },
+    source: 'getAuthAuthenticators',
+    operations: [
+      'postAuthPasskeysOptions',
+      'postAuthPasskeys',
+      'putAuthPasskeysById',
+      'deleteAuthPasskeysById',
+      'postAuthTotpOptions',
+      'postAuthTotp',
+      'deleteAuthTotp',
+      'postAuthRecoveryCodes',
+    ],
+    parts: {
+      getAuthOidcIdentities: ['getAuthOidcProviders', 'postAuthOidcByProviderLinkStart', 'deleteAuthOidcIdentitiesById'],
+    },
+  },
   composePage,
+]
+
+type PageSource = Pick<BuiltInPage, 'source' | 'parts'>
+
+/** Returns the id of the operation that a user must be allowed to call to see the page. */
+export const sourceOf = ({ source, parts = {} }: PageSource, operations: ReadonlyMap<string, unknown>): string =>
+  [source, ...Object.keys(parts)].find((id) => operations.has(id)) ?? source
+
+/** Returns the ids of all operations of a custom page. A product may not have all of them. */
+export const operationIdsOf = ({ source, operations, parts = {} }: BuiltInPage): readonly string[] => [
+  source,
+  ...operations,
+  ...Object.entries(parts).flatMap(([id, others]) => [id, ...others]),
 ]
 
 /**
@@ -140,9 +178,11 @@ export function findCustomPageProblems(
   operations: ReadonlyMap<string, Operation>,
   declared: { has(id: string): boolean },
 ): readonly string[] {
-  return builtInPages.flatMap(({ id, source, operations: others, form }) => {
-    if (!operations.has(source)) return []
-    const missing = others.filter((name) => !operations.has(name))
+  return builtInPages.flatMap((page) => {
+    const { id, form, parts = {} } = page
+    const loaded = Object.entries({ [page.source]: page.operations, ...parts }).filter(([one]) => operations.has(one))
+    if (loaded.length === 0) return []
+    const missing = loaded.flatMap(([, others]) => others.filter((name) => !operations.has(name)))
     const body = form === undefined ? undefined : operations.get(form.operation)?.body
     const unknown = (form?.fields ?? []).filter((name) => memberAt(body, name) === undefined)
     return [

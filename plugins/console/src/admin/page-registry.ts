@@ -17,7 +17,7 @@ import { type FrameDocument, frameDocument } from './frames/frame-document.ts'
 import { frameView } from './frames/frame-view.ts'
 import { type Operation, operationsOf } from './operations.ts'
 import { chartOperationOf, chartView, findAttentionProblems, findChartProblems } from './overview.ts'
-import { type BuiltInPage, builtInPages, findCustomPageProblems } from './own-pages.ts'
+import { type BuiltInPage, builtInPages, findCustomPageProblems, sourceOf } from './own-pages.ts'
 import { findPageProblems } from './page-faults.ts'
 import { groupProblems, isInGroup, navigationGroups } from './page-groups.ts'
 import { lookupView, pageView } from './page-views.ts'
@@ -79,8 +79,8 @@ export class PageRegistry {
    */
   async groups(principal: Principal, locale: string): Promise<readonly PageGroupView[]> {
     const operations = await this.#known()
-    const seen = [...this.#parts.pages.values(), ...builtInPages].filter(({ source }) =>
-      mayCall(principal, operations.get(source)),
+    const seen = [...this.#parts.pages.values(), ...builtInPages].filter((page) =>
+      mayCall(principal, operations.get(sourceOf(page, operations))),
     )
     const entry = (page: AnyPage) => ({
       id: page.id,
@@ -105,7 +105,7 @@ export class PageRegistry {
   async page(id: string, principal: Principal, locale: string) {
     const declared = this.#pageOf(id)
     const operations = await this.#known()
-    const source = declared && operations.get(declared.source)
+    const source = declared && operations.get(sourceOf(declared, operations))
     if (declared === undefined || source === undefined) throw businessError('page-unknown', { params: { id } })
     assertMayAccess(principal, source.access)
     const reader = this.#readerOf(principal, locale, operations)
@@ -309,7 +309,7 @@ export class PageRegistry {
     return {
       locale,
       can: (operation) => mayCall(principal, operation),
-      sees: ({ source }) => mayCall(principal, operations.get(source)),
+      sees: (page) => mayCall(principal, operations.get(sourceOf(page, operations))),
       page: (id) => this.#pageOf(id),
       hasLabels: (kind) => this.#parts.labels.has(kind),
     }

@@ -29,7 +29,7 @@ import {
   withoutUndefined,
 } from './column-and-field-views.ts'
 import { itemOf, memberAt, type Operation } from './operations.ts'
-import type { BuiltInPage } from './own-pages.ts'
+import { type BuiltInPage, operationIdsOf } from './own-pages.ts'
 
 type Form = Translated<PageForm>
 type ListPage = Translated<ListPageDeclaration>
@@ -257,7 +257,7 @@ const labelsSchema = shape.map(shape.map(shape.localized))
 
 /** Describes a custom page: the operations that the product has, and for each whether the user may call it. */
 function ownView(page: BuiltInPage, operations: Operations, reader: PageViewer) {
-  const { id, kind, title, source, operations: others, form } = page
+  const { id, kind, title, form } = page
   const labels = translated(labelsSchema, page.labels ?? {}, reader.locale)
   return {
     id,
@@ -267,7 +267,7 @@ function ownView(page: BuiltInPage, operations: Operations, reader: PageViewer) 
       formView(translated(formSchema, one, reader.locale), operations, reader, new Map(Object.entries(labels))),
     ),
     operations: Object.fromEntries(
-      [source, ...others].flatMap((name) => {
+      operationIdsOf(page).flatMap((name) => {
         const operation = operations.get(name)
         return operation === undefined ? [] : [[name, callOf(operation, reader)]]
       }),

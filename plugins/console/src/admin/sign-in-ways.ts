@@ -27,6 +27,29 @@ const expected: Readonly<Record<SignInDeclaration['kind'], Readonly<Record<strin
     complete: { method: 'POST', sent: ['token', 'password'], read: [] },
     email: { method: 'POST', sent: ['token'], read: ['purpose'] },
   },
+  passkey: {
+    options: { method: 'POST', sent: [], read: ['options', 'challengeId'] },
+    login: { method: 'POST', sent: ['challengeId', 'response', 'session'], read: [] },
+  },
+  'second-factor': {
+    passkeyOptions: { method: 'POST', sent: ['pendingToken'], read: ['options', 'challengeId'] },
+    passkey: { method: 'POST', sent: ['pendingToken', 'challengeId', 'response', 'session'], read: [] },
+    totp: { method: 'POST', sent: ['pendingToken', 'code', 'session'], read: [] },
+    recoveryCode: { method: 'POST', sent: ['pendingToken', 'code', 'session'], read: [] },
+    setUpPasskeyOptions: { method: 'POST', sent: ['pendingToken'], read: ['options', 'challengeId'] },
+    setUpPasskey: {
+      method: 'POST',
+      sent: ['pendingToken', 'challengeId', 'response', 'session'],
+      read: ['recoveryCodes'],
+    },
+    setUpTotpOptions: { method: 'POST', sent: ['pendingToken'], read: ['setUpId', 'secret', 'uri', 'qr'] },
+    setUpTotp: { method: 'POST', sent: ['pendingToken', 'setUpId', 'code', 'session'], read: ['recoveryCodes'] },
+  },
+  providers: {
+    list: { method: 'GET', sent: [], read: ['providers'] },
+    start: { method: 'POST', sent: ['returnTo', 'session'], read: ['url'] },
+    callback: { method: 'POST', sent: ['parameters', 'session'], read: ['returnTo'] },
+  },
 }
 
 /** Returns the expected operations of a declaration, each with its name and its operation if that is loaded. */

@@ -133,7 +133,7 @@ export class Roles {
    * Replaces the rules of a role for sign-ins and sessions, also of the built-in role. They apply to running sessions of
    * its users from the next request. If nothing differs, nothing is written.
    *
-   * @throws BusinessError "409" `iam.second-factor-missing` if a second factor is required that no loaded plugin offers;
+   * @throws BusinessError "409" `iam.second-factor-missing` if a second factor is required, and users cannot set up one;
    *   also the errors of `update`
    */
   setSignInPolicy(id: number, policy: RoleSignInPolicy, version: number, actor: Actor): Promise<Role> {
@@ -147,8 +147,8 @@ export class Roles {
       const after = summaryOfPolicy(policy)
       const changed = policyFields.filter((name) => before[name] !== after[name])
       if (changed.length === 0) return role
-      // Without such a method, nobody with the role could sign in any more.
-      const isOffered = [...proofMethods.values()].some((method) => 'secondFactor' in method)
+      // Otherwise users with the role could not sign in any more.
+      const isOffered = [...proofMethods.values()].some(({ secondFactor }) => secondFactor?.canSetUp?.() === true)
       if (changed.includes('secondFactorFrom') && policy.secondFactorFrom !== null && !isOffered)
         throw businessError('second-factor-missing', { data: { field: 'secondFactorFrom' } })
       await authority.changeOfAll()

@@ -1,16 +1,26 @@
-import { createHash } from 'node:crypto'
 import type { SqlEntityManager } from '@mikro-orm/sql'
 import { userInScope } from '../access/data-scope.ts'
+import { type SignInPolicy, signInPolicyOf } from '../access/sign-in-policy.ts'
 import { revokeApiTokensOf } from '../api-tokens/api-tokens.ts'
-import type { Actor, CredentialHolder, Credentials, LockedCredentials, LoginAttempt } from '../contract.ts'
+import {
+  type Actor,
+  type CredentialHolder,
+  type Credentials,
+  type LockedCredentials,
+  type LoginAttempt,
+  secondFactorsReset,
+} from '../contract.ts'
 import { businessError } from '../declarations.ts'
-import { User } from '../entities.ts'
+import { ExternalIdentityRow, User } from '../entities.ts'
+import type { ProofMethod } from '../proof/contract.ts'
 import type { Login } from '../sessions/login.ts'
 import { loginLookupOf, normalizeOptionalEmail } from './account-names.ts'
+import { stateOf } from './account-state.ts'
 import { incrementRowVersion, isOperatorOf, type UserDependencies } from './users.ts'
 
 interface CredentialDependencies extends UserDependencies {
   readonly login: Login
+  readonly proofMethods: ReadonlyMap<string, ProofMethod>
 }
 
 /** Implements the service `credentials`, by which other plugins recover accounts. */
@@ -43,6 +53,23 @@ export class CredentialService implements Credentials {
     await this.#parts.login.confirmPassword(userId, password, attempt)
   }
 
+  signInPolicyOf(userId: number): Promise<SignInPolicy> {
+    return signInPolicyOf(this.#parts.db.fork(), userId)
+  }
+
+  async signInWaysOf(userId: number): Promise<readonly string[]> {
+    const em = this.#parts.db.fork()
+    const user = await em.findOne(User, userId)
+    const external = await em.find(ExternalIdentityRow, { userId }, { orderBy: { id: 'asc' } })
+    const methods = await Promise.all(
+      [...this.#parts.proofMethods].map(async ([name, method]) =>
+        method.signsIn === true && (await method.isAvailable(userId)) ? [name] : [],
+      ),
+    )
+    const password = user?.passwordHash == null ? [] : ['password']
+    return [...password, ...external.map(({ provider }) => `external:${provider}`), ...methods.flat()]
+  }
+
   change<T>(userId: number, actor: Actor, work: (account: LockedCredentials) => Promise<T>): Promise<T> {
     const { db, authority, rules } = this.#parts
     return db.transactional(async (em) => {
@@ -58,7 +85,7 @@ export class CredentialService implements Credentials {
   }
 
   #locked(em: SqlEntityManager, user: User, actor: Actor): LockedCredentials {
-    const { db, clock, authority, rules, sessions, audit } = this.#parts
+    const { db, clock, authority, rules, sessions, audit, events, proofMethods } = this.#parts
     const { id, username } = user
     return {
       holder: knownHolder(user),
@@ -76,6 +103,13 @@ export class CredentialService implements Credentials {
         await revokeApiTokensOf({ db, clock }, id)
         await authority.changeOf(id)
         return ended
+      },
+      async resetSecondFactors() {
+        const methods: string[] = []
+        for (const [name, { reset }] of proofMethods) if (await reset?.(id)) methods.push(name)
+        if (methods.length > 0)
+          await events?.publish(secondFactorsReset, { userId: id, methods }, { key: `user:${id}` })
+        return methods
       },
       async assertMayBeChangedBy(other) {
         await userInScope(em, id, other)
@@ -99,9 +133,3 @@ const knownHolder = (user: User): CredentialHolder => ({
 })
 
 const holderOf = (user: User | null) => (user === null ? undefined : knownHolder(user))
-
-/** The stored hash of the password contains a random salt, so the digest reveals nothing about the password. */
-const stateOf = ({ passwordHash = null, email = null, emailKey = null, enabled }: User): string =>
-  createHash('sha256')
-    .update(JSON.stringify([passwordHash, email, emailKey, enabled]))
-    .digest('hex')

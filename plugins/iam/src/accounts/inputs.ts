@@ -20,6 +20,13 @@ export const accountFieldReasons = ['username', 'email', 'mobile']
  */
 export const passwordAttemptReasons = ['*', 'iam.busy', 'rate-limit.exceeded', 'rate-limit.store-unavailable']
 
+/** Reason codes of a sign-in whose user needs a second factor. Every route that opens a session lists them. */
+export const secondFactorReasons = [
+  'iam.second-factor-impossible',
+  'iam.second-factor-required',
+  'iam.second-factor-unavailable',
+]
+
 export const actorOf = (request: Caller): Actor => ({ principal: requirePrincipal(request), ...originOf(request) })
 
 export function loginAttemptOf(

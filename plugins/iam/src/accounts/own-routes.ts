@@ -17,7 +17,14 @@ import {
   sessionTransportField,
 } from '../sessions/session-cookie.ts'
 import type { Sessions } from '../sessions/sessions.ts'
-import { accountFieldReasons, actorOf, loginAttemptOf, password, passwordAttemptReasons } from './inputs.ts'
+import {
+  accountFieldReasons,
+  actorOf,
+  loginAttemptOf,
+  password,
+  passwordAttemptReasons,
+  secondFactorReasons,
+} from './inputs.ts'
 import type { Users } from './users.ts'
 import { callerAccountView, sessionView, userViews, viewOfSession } from './views.ts'
 
@@ -65,6 +72,7 @@ export const callerAccountRoutes = [
       'iam.changed-meanwhile',
       'iam.login-failed',
       'iam.origin-unproven',
+      ...secondFactorReasons,
       'iam.user-disabled',
     ],
     handler: async (request, { login }, reply) => {

@@ -85,10 +85,13 @@ export const apiTokenRoutes = [
       'iam.api-token-limit',
       'iam.beyond-own-authority',
       'iam.permission-unknown',
+      'iam.proof-required',
       'iam.user-unknown',
     ],
     async handler(request, { apiTokens }, reply) {
       const { name, expiresAt, dataScope = 'self', permissions = [] } = request.body
+      // An API token works without the second factor of its owner.
+      await requirePrincipal(request).assertFresh('5m', { strongest: true })
       const content = { name, expiresAt: new Date(expiresAt), dataScope, permissions }
       const { row, token } = await apiTokens.create(content, operatorOf(request))
       reply.header('cache-control', 'no-store')

@@ -18,6 +18,31 @@ export interface ProofMethod {
   readonly strength: ProofStrength
   /** Returns whether the user can prove their identity in this way now, for example has set up a device. */
   isAvailable(userId: number): boolean | Promise<boolean>
+  /** Present if the method is also a second factor of a sign-in. */
+  readonly secondFactor?: SecondFactor
+  /** True if the user can sign in with this method alone. External identities and passwords are known to iam. */
+  readonly signsIn?: boolean
+  /**
+   * Removes everything that the user has set up for this method. Runs in a transaction. Returns false if there was
+   * nothing to remove.
+   */
+  reset?(userId: number): Promise<boolean>
+}
+
+/** A method that completes a sign-in whose first factor is proven. See `Identity.completeSignIn`. */
+export interface SecondFactor {
+  /**
+   * Returns whether the user has set up the method, even if it cannot be used now. The sign-in of this user then needs a
+   * second factor. If it throws, nobody signs in with one factor only.
+   */
+  isSetUp(userId: number): boolean | Promise<boolean>
+  /** Returns whether a user without a second factor can set up this method during sign-in. Default: no. */
+  canSetUp?(): boolean
+  /**
+   * True for codes that replace a lost device. They only complete a sign-in: they are no fresh proof. After such a
+   * sign-in, the user may change the other factors.
+   */
+  readonly isRecovery?: boolean
 }
 
 /**
@@ -28,7 +53,17 @@ export const proofMethod = extensionPoint<ProofMethod>('iam.proof-method', {
   from: '@plinth/iam',
   live: true,
   names: shape.kebab,
-  shape: shape.object<ProofMethod>({ strength: shape.among(proofStrengths), isAvailable: shape.function }),
+  shape: shape.object<ProofMethod>(
+    { strength: shape.among(proofStrengths), isAvailable: shape.function },
+    {
+      secondFactor: shape.object<SecondFactor>(
+        { isSetUp: shape.function },
+        { canSetUp: shape.function, isRecovery: shape.flag },
+      ),
+      signsIn: shape.flag,
+      reset: shape.function,
+    },
+  ),
 })
 
 /** The last proof of identity in a session: the login, or a later proof. */

@@ -1,6 +1,7 @@
 import { type Clock, type ConfigView, errorReason, type Logger } from '@plinth/kernel'
 import { parseDuration } from '@plinth/kernel/host'
 import type { keys } from '../config.ts'
+import type { FreshProofOptions } from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import { type ProofMethod, proofStrengths, type SessionProof } from './contract.ts'
 
@@ -25,6 +26,18 @@ interface FreshProofDependencies {
   readonly proofMethods: ReadonlyMap<string, ProofMethod>
 }
 
+interface RankedMethod {
+  readonly name: string
+  readonly rank: number
+}
+
+/** A sign-in method that is no proof method has the lowest rank. */
+const rankOf = (method: ProofMethod | undefined) =>
+  method === undefined ? -1 : proofStrengths.indexOf(method.strength)
+
+/** @param ranked the strongest first */
+const strongestOf = (ranked: readonly RankedMethod[]) => ranked.filter(({ rank }) => rank === ranked[0]?.rank)
+
 /**
  * Decides whether the last proof of identity in a session is recent enough. The proof belongs to the session, so a proof
  * in one session has no effect in another one. Using the session does not extend the proof.
@@ -45,24 +58,38 @@ export class FreshProofs {
    * without a promise if the proof is recent.
    *
    * @param maxAge duration, for example `5m`
+   * @param options see `Principal.assertFresh`
    * @throws BusinessError "401" `iam.proof-required` with `maxAgeSeconds` and `methods`, the strongest method first
    */
-  assert(session: CallerSession, maxAge: string): void | Promise<void> {
+  assert(session: CallerSession, maxAge: string, options: FreshProofOptions = {}): void | Promise<void> {
     if (!this.isEnabled) return
     const maxAgeMs = parseDuration(maxAge) ?? 0
-    if (!this.#isFresh(session, maxAgeMs)) return this.#reject(session, maxAgeMs)
+    if (!this.#isFresh(session, maxAgeMs)) return this.#reject(session, maxAgeMs, options)
+    if (options.strongest === true) return this.#assertStrongest(session, maxAgeMs)
   }
 
   /** Returns the names of the methods that the user can use now, the strongest first. */
   async methodsOf(userId: number): Promise<readonly string[]> {
+    return (await this.#rankedMethodsOf(userId)).map(({ name }) => name)
+  }
+
+  async #rankedMethodsOf(userId: number): Promise<readonly RankedMethod[]> {
     const checked = await Promise.all(
       [...this.#parts.proofMethods].map(async ([name, method]) => {
+        if (method.secondFactor?.isRecovery === true) return []
         const isAvailable = await this.#isAvailable(name, method, userId)
-        return isAvailable ? [{ name, rank: proofStrengths.indexOf(method.strength) }] : []
+        return isAvailable ? [{ name, rank: rankOf(method) }] : []
       }),
     )
-    const byStrength = checked.flat().sort((a, b) => b.rank - a.rank || (a.name < b.name ? -1 : 1))
-    return byStrength.map(({ name }) => name)
+    return checked.flat().sort((a, b) => b.rank - a.rank || (a.name < b.name ? -1 : 1))
+  }
+
+  async #assertStrongest(session: CallerSession, maxAgeMs: number): Promise<void> {
+    const method = this.#parts.proofMethods.get(session.proof?.by ?? '')
+    // After a sign-in with a recovery code, the user has no stronger method left.
+    if (method?.secondFactor?.isRecovery === true) return
+    const strongest = strongestOf(await this.#rankedMethodsOf(session.userId))
+    if (strongest.some(({ rank }) => rank > rankOf(method))) return this.#reject(session, maxAgeMs, { strongest: true })
   }
 
   #isFresh({ sessionId, proof }: CallerSession, maxAgeMs: number): boolean {
@@ -71,8 +98,13 @@ export class FreshProofs {
     return ageMs >= -maxClockDifferenceMs && ageMs <= maxAgeMs
   }
 
-  async #reject({ userId, sessionId }: CallerSession, maxAgeMs: number): Promise<never> {
-    const methods = sessionId === 0 ? [] : await this.methodsOf(userId)
+  async #reject(
+    { userId, sessionId }: CallerSession,
+    maxAgeMs: number,
+    { strongest = false }: FreshProofOptions,
+  ): Promise<never> {
+    const ranked = sessionId === 0 ? [] : await this.#rankedMethodsOf(userId)
+    const methods = (strongest ? strongestOf(ranked) : ranked).map(({ name }) => name)
     const text = methods.length > 0 ? 'proof-required' : sessionId === 0 ? 'proof-without-session' : 'proof-impossible'
     throw businessError('proof-required', { text, data: { maxAgeSeconds: maxAgeMs / 1000, methods } })
   }

@@ -1,6 +1,14 @@
 import type { Database } from '@plinth/database'
 import { assertOrgInScope, outOfScope, rowsInScope, usersInScope } from '../access/data-scope.ts'
-import type { BearerRequest, Identity, LoginAttempt, Principal, RowOwner, Session } from '../contract.ts'
+import type {
+  BearerRequest,
+  Identity,
+  LoginAttempt,
+  PendingAccount,
+  Principal,
+  RowOwner,
+  Session,
+} from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import { User } from '../entities.ts'
 import type { Login } from './login.ts'
@@ -92,6 +100,18 @@ export class IdentityService implements Identity {
     prove: (userId: number) => Promise<void>,
   ): Promise<Session> {
     return this.#login.proveAgain(await this.#sessionOf(token), method, attempt, prove)
+  }
+
+  findPendingSignIn(pendingToken: string): Promise<PendingAccount> {
+    return this.#login.findPending(pendingToken)
+  }
+
+  completeSignIn(...args: Parameters<Identity['completeSignIn']>): Promise<Session> {
+    return this.#login.completeSignIn(...args)
+  }
+
+  setUpSecondFactor(...args: Parameters<Identity['setUpSecondFactor']>): Promise<Session> {
+    return this.#login.setUpSecondFactor(...args)
   }
 
   /** Like `proveAgain`, with the password of the user. */

@@ -1,21 +1,28 @@
 import { hash } from 'node:crypto'
+import type { SqlEntityManager } from '@mikro-orm/sql'
 import type { Database } from '@plinth/database'
 import { type Clock, type ConfigView, isBusinessError } from '@plinth/kernel'
 import type { ConsumeRequest, RateLimiter } from '@plinth/rate-limit'
+import type { PermissionEpoch } from '../access/authority.ts'
 import { foldIdentifier, loginLookupOf } from '../accounts/account-names.ts'
+import { stateOf } from '../accounts/account-state.ts'
 import type { AuditTrail } from '../audit/audit.ts'
 import type { keys } from '../config.ts'
 import {
   type GuardedAttempt,
   type LoginAttempt,
   type LoginGuard,
+  type PendingAccount,
   RejectedProofError,
+  type SecondFactorRequired,
   type Session,
 } from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import { User } from '../entities.ts'
 import type { PasswordHasher } from '../passwords/password-hash.ts'
 import { accountLimit } from './account-limit.ts'
+import type { FoundSignIn, PendingSignIns } from './pending-sign-ins.ts'
+import type { FactorRequirement, SecondFactors } from './second-factors.ts'
 import type { ProvenSession, Sessions } from './sessions.ts'
 
 /** Login methods that check a password. They share one limit, because separate limits would allow more guesses. */
@@ -65,12 +72,18 @@ export function loginLimiter(limiter: RateLimiter, config: ConfigView<typeof key
 interface LoginDependencies {
   readonly db: Database
   readonly clock: Clock
+  readonly authority: PermissionEpoch
   readonly hasher: PasswordHasher
   readonly sessions: Sessions
+  readonly secondFactors: SecondFactors
+  readonly pendingSignIns: PendingSignIns
   readonly audit: AuditTrail
   readonly limiter: LoginGuard | undefined
   readonly loginGuards: ReadonlyMap<string, LoginGuard>
 }
+
+/** Result of a first factor: a session, or a sign-in that waits for a second factor. */
+type SignIn = Session | SecondFactorRequired
 
 /** Checks a password or a proof and opens a session. Every attempt is recorded in the login audit. */
 export class Login {
@@ -82,25 +95,28 @@ export class Login {
 
   /**
    * @throws BusinessError "401" `iam.login-failed`, which is the same for an unknown name and a wrong password; "403"
-   *   `iam.user-disabled` after a correct password; "503" `iam.busy`; the error of a guard
+   *   `iam.user-disabled` after a correct password; "503" `iam.busy`; the error of a guard; the errors of a second factor
+   *   of `Identity.openSession`
    */
   async withPassword(password: string, attempt: LoginAttempt): Promise<Session> {
     const key = loginLookupOf(attempt.identifier)
-    return this.#audited(attempt, key, async (user) => {
+    const signIn = await this.#audited(attempt, key, async (user) => {
       const stored = user?.passwordHash ?? null
       const { matches, outdated } = await this.#parts.hasher.verify(stored, password)
       if (user === null || stored === null || !matches) throw businessError('login-failed')
       const renewed = outdated ? await this.#parts.hasher.hash(password) : stored
       return this.#open(user, attempt, { stored, renewed })
     })
+    return sessionOf(signIn)
   }
 
   /** Opens a session for a user whom another plugin has identified. See `Identity.openSession`. */
   async withProof(userId: number, attempt: LoginAttempt): Promise<Session> {
-    return this.#audited(attempt, { id: userId }, async (user) => {
+    const signIn = await this.#audited(attempt, { id: userId }, async (user) => {
       if (user === null) throw businessError('user-unknown')
       return this.#open(user, attempt)
     })
+    return sessionOf(signIn)
   }
 
   /** Opens a session with a proof that is not checked yet. See `Identity.openProvenSession`. */
@@ -109,11 +125,80 @@ export class Login {
     attempt: LoginAttempt,
     prove: () => Promise<number>,
   ): Promise<Session> {
-    return this.#audited(attempt, account === null ? undefined : { id: account }, async () => {
+    const signIn = await this.#audited(attempt, account === null ? undefined : { id: account }, async () => {
       const proven = await prove()
       const user = await this.#parts.db.fork().findOne(User, proven)
       if (user === null) throw businessError('user-unknown')
       return this.#open(user, attempt)
+    })
+    return sessionOf(signIn)
+  }
+
+  /** See `Identity.findPendingSignIn`. */
+  async findPending(pendingToken: string): Promise<PendingAccount> {
+    const { id, userId, username } = await this.#parts.pendingSignIns.find(pendingToken)
+    return { id, userId, username }
+  }
+
+  /** See `Identity.completeSignIn`. */
+  async completeSignIn(
+    pendingToken: string,
+    method: string,
+    attempt: LoginAttempt,
+    prove: (userId: number) => Promise<void>,
+  ): Promise<Session> {
+    const pending = await this.#parts.pendingSignIns.takeAttempt(pendingToken)
+    await this.#audited(attempt, { id: pending.userId }, () => prove(pending.userId))
+    return this.#complete(pending, method, attempt)
+  }
+
+  /** See `Identity.setUpSecondFactor`. */
+  async setUpSecondFactor(
+    pendingToken: string,
+    method: string,
+    attempt: LoginAttempt,
+    prove: (account: PendingAccount) => Promise<() => Promise<void>>,
+  ): Promise<Session> {
+    const { pendingSignIns, secondFactors, authority } = this.#parts
+    const pending = await pendingSignIns.takeAttempt(pendingToken)
+    const store = await this.#audited(attempt, { id: pending.userId }, () => prove(pending))
+    return this.#complete(pending, method, attempt, async () => {
+      await authority.lock()
+      // The password alone must not add a factor to an account that has one.
+      if (await secondFactors.isAnySetUp(pending.userId)) throw businessError('second-factor-set-up')
+      await store()
+    })
+  }
+
+  /**
+   * Opens the session of a sign-in with both factors, unless the account has changed since the first one. Its method is
+   * that of the first factor.
+   */
+  async #complete(
+    pending: FoundSignIn,
+    method: string,
+    attempt: LoginAttempt,
+    before: () => Promise<void> = async () => {},
+  ): Promise<Session> {
+    const { db, clock, sessions, pendingSignIns, secondFactors, audit } = this.#parts
+    const { userId, row } = pending
+    return db.transactional(async (em) => {
+      await before()
+      await pendingSignIns.complete(pending)
+      const now = new Date(clock.now())
+      const met = await db.execute('update iam_user set last_login_at = ? where id = ? and enabled = ?', [
+        now,
+        userId,
+        true,
+      ])
+      const user = met === 0 ? null : await em.findOne(User, userId)
+      if (user === null || stateOf(user) !== row.state) throw businessError('pending-sign-in-invalid')
+      // A code for a lost device is no proof that the user took part in a sign-in without a proof.
+      const isProof = row.isProof || !secondFactors.isRecovery(method)
+      const first = { ...attempt, method: row.method, isProof, secondFactor: method }
+      const session = await sessions.open(userId, first, method)
+      await audit.recordLogin(attempt, { userId })
+      return session
     })
   }
 
@@ -154,11 +239,11 @@ export class Login {
     attempt: LoginAttempt,
     prove: (user: User | null) => Promise<void>,
   ): Promise<Session> {
-    const { db, sessions, audit } = this.#parts
+    const { db, sessions, secondFactors, audit } = this.#parts
     await this.#audited(attempt, { id: session.userId }, prove)
     // The proof is correct. If another request has renewed the session meanwhile, this is not a failed attempt.
     return db.transactional(async () => {
-      const renewed = await sessions.renew(session, method)
+      const renewed = await sessions.renew(session, method, secondFactors.isSecondFactor(method) ? method : null)
       await audit.recordLogin(attempt, { userId: session.userId })
       return renewed
     })
@@ -173,25 +258,43 @@ export class Login {
   }
 
   /**
-   * Opens a session. The first statement only updates the user if nothing has changed since the password or proof was
-   * checked.
+   * Opens a session, or begins a sign-in that waits for a second factor. The first statement only updates the user if
+   * nothing has changed since the password or proof was checked.
    */
-  async #open(user: User, attempt: LoginAttempt, hash?: { stored: string; renewed: string }): Promise<Session> {
-    const { db, clock, sessions, audit } = this.#parts
+  async #open(user: User, attempt: LoginAttempt, hash?: { stored: string; renewed: string }): Promise<SignIn> {
+    const { db, clock, sessions, secondFactors, audit } = this.#parts
     if (!user.enabled) throw businessError('user-disabled')
-    return db.transactional(async () => {
-      const now = new Date(clock.now())
+    const required = attempt.secondFactor === undefined ? await secondFactors.requirementFor(user.id) : undefined
+    return db.transactional(async (em) => {
+      const seenAt = required === undefined ? new Date(clock.now()) : null
       const met = hash
         ? await db.execute(
-            'update iam_user set last_login_at = ?, password_hash = ? where id = ? and enabled = ? and password_hash = ?',
-            [now, hash.renewed, user.id, true, hash.stored],
+            'update iam_user set last_login_at = coalesce(?, last_login_at), password_hash = ? where id = ? and enabled = ? and password_hash = ?',
+            [seenAt, hash.renewed, user.id, true, hash.stored],
           )
-        : await db.execute('update iam_user set last_login_at = ? where id = ? and enabled = ?', [now, user.id, true])
+        : await db.execute(
+            'update iam_user set last_login_at = coalesce(?, last_login_at) where id = ? and enabled = ?',
+            [seenAt, user.id, true],
+          )
       if (met === 0) throw businessError('changed-meanwhile')
-      const session = await sessions.open(user.id, attempt)
+      const signIn =
+        required === undefined
+          ? await sessions.open(user.id, attempt)
+          : await this.#wait(em, user.id, attempt, required)
       await audit.recordLogin(attempt, { userId: user.id })
-      return session
+      return signIn
     })
+  }
+
+  async #wait(
+    em: SqlEntityManager,
+    userId: number,
+    attempt: LoginAttempt,
+    required: FactorRequirement,
+  ): Promise<SecondFactorRequired> {
+    const user = await em.findOneOrFail(User, userId)
+    const { token, expiresAt } = await this.#parts.pendingSignIns.begin(em, user, attempt)
+    return { pendingToken: token, expiresAt: expiresAt.toISOString(), ...required }
   }
 
   /**
@@ -223,4 +326,17 @@ export class Login {
       throw error
     }
   }
+}
+
+/**
+ * Returns the session of a sign-in. The first factor has already counted as a success when this throws.
+ *
+ * @throws BusinessError "401" `iam.second-factor-required`
+ */
+function sessionOf(signIn: SignIn): Session {
+  if ('accessToken' in signIn) return signIn
+  throw businessError('second-factor-required', {
+    text: signIn.setUp ? 'second-factor-set-up-required' : 'second-factor-required',
+    data: { ...signIn },
+  })
 }

@@ -63,8 +63,12 @@ export class Sessions {
     this.#parts = parts
   }
 
-  /** Opens a session. Must be called in the transaction that checked that the user may sign in. */
-  async open(userId: number, attempt: LoginAttempt): Promise<Session> {
+  /**
+   * Opens a session. Must be called in the transaction that checked that the user may sign in.
+   *
+   * @param provenBy method of the last proof of identity; default: the method of the attempt
+   */
+  async open(userId: number, attempt: LoginAttempt, provenBy = attempt.method): Promise<Session> {
     const now = this.#parts.clock.now()
     const expiresAt = new Date(now + this.#parts.config.get('platform.iam.token.lifetime'))
     const accessToken = newAccessToken()
@@ -82,7 +86,7 @@ export class Sessions {
       lastSeenAt: new Date(now),
       revokedAt: null,
       provenAt: attempt.isProof === false ? null : new Date(now),
-      provenBy: attempt.isProof === false ? null : fitTextToColumn(attempt.method, maxMethodLength),
+      provenBy: attempt.isProof === false ? null : fitTextToColumn(provenBy, maxMethodLength),
       secondFactor: attempt.secondFactor === undefined ? null : fitTextToColumn(attempt.secondFactor, maxMethodLength),
       deviceName: deviceNameOf(attempt.userAgent) ?? null,
     })
@@ -95,16 +99,30 @@ export class Sessions {
    * Gives a session a new token after a proof of identity (ASVS 7.2.4). The session keeps its id and its expiry time.
    * Must be called in a transaction. Of several proofs with the same old token, only the first succeeds.
    *
+   * @param secondFactor the method, if it is a second factor. The session then counts as signed in with it.
    * @throws BusinessError "401" `iam.token-invalid` if the session has ended, or no longer has the old token
    */
-  async renew({ sessionId, userId, oldToken }: ProvenSession, method: string): Promise<Session> {
+  async renew(
+    { sessionId, userId, oldToken }: ProvenSession,
+    method: string,
+    secondFactor: string | null,
+  ): Promise<Session> {
     const { db, clock, authority } = this.#parts
     await authority.lock()
     const now = new Date(clock.now())
     const accessToken = newAccessToken()
     const renewed = await db.execute(
-      'update iam_token set token_hash = ?, proven_at = ?, proven_by = ?, last_seen_at = ? where id = ? and token_hash = ? and revoked_at is null and expires_at > ?',
-      [tokenHash(accessToken), now, fitTextToColumn(method, maxMethodLength), now, sessionId, tokenHash(oldToken), now],
+      'update iam_token set token_hash = ?, proven_at = ?, proven_by = ?, second_factor = coalesce(?, second_factor), last_seen_at = ? where id = ? and token_hash = ? and revoked_at is null and expires_at > ?',
+      [
+        tokenHash(accessToken),
+        now,
+        fitTextToColumn(method, maxMethodLength),
+        secondFactor,
+        now,
+        sessionId,
+        tokenHash(oldToken),
+        now,
+      ],
     )
     const session = renewed === 0 ? null : await db.fork().findOne(Token, sessionId)
     if (session === null) throw businessError('token-invalid')
@@ -221,10 +239,12 @@ export class Sessions {
 
   /**
    * Ends all sessions of a user except `except`, without recording a permission change, which the caller must do. Also
-   * ends idle sessions, because a longer idle timeout would make them valid again.
+   * ends idle sessions, because a longer idle timeout would make them valid again, and sign-ins that wait for a second
+   * factor.
    */
-  endAll(userId: number, except = 0): Promise<number> {
+  async endAll(userId: number, except = 0): Promise<number> {
     const now = new Date(this.#parts.clock.now())
+    await this.#parts.db.execute('delete from iam_pending_sign_in where user_id = ?', [userId])
     return this.#parts.db.execute(
       'update iam_token set revoked_at = ? where user_id = ? and id <> ? and revoked_at is null and expires_at > ?',
       [now, userId, except, now],

@@ -10,7 +10,7 @@ import { ApiTokenRow } from '../api-tokens/entities.ts'
 import { isApiToken, isApiTokenShaped } from '../api-tokens/token-format.ts'
 import { limitGrants } from '../api-tokens/token-grants.ts'
 import type { keys } from '../config.ts'
-import type { BearerRequest, Principal } from '../contract.ts'
+import type { BearerRequest, FreshProofOptions, Principal } from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import { Token, User } from '../entities.ts'
 import type { FreshProofs } from '../proof/fresh-proofs.ts'
@@ -253,7 +253,8 @@ export class TokenCheck {
       credential,
       sessionId,
       ...(proof === undefined ? {} : { proof }),
-      assertFresh: (maxAge: string) => this.#proofs.assert({ userId: id, sessionId, proof }, maxAge),
+      assertFresh: (maxAge: string, options?: FreshProofOptions) =>
+        this.#proofs.assert({ userId: id, sessionId, proof }, maxAge, options),
       ...grants,
     })
   }
