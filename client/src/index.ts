@@ -145,6 +145,12 @@ export interface paths {
     get: operations['getAdminIamUsersById']
     put: operations['putAdminIamUsersById']
   }
+  "/api/v1/admin/iam/users/{id}/authenticators": {
+    get: operations['getAdminIamUsersByIdAuthenticators']
+  }
+  "/api/v1/admin/iam/users/{id}/authenticators/reset": {
+    post: operations['postAdminIamUsersByIdAuthenticatorsReset']
+  }
   "/api/v1/admin/iam/users/{id}/erasure": {
     post: operations['postAdminIamUsersByIdErasure']
   }
@@ -556,25 +562,87 @@ export interface paths {
   "/api/v1/async-tasks/{id}/download-url": {
     get: operations['getAsyncTasksByIdDownloadUrl']
   }
+  "/api/v1/auth/authenticators": {
+    get: operations['getAuthAuthenticators']
+  }
   "/api/v1/auth/login": {
     post: operations['postAuthLogin']
   }
   "/api/v1/auth/logout": {
     post: operations['postAuthLogout']
   }
+  "/api/v1/auth/passkey/login": {
+    post: operations['postAuthPasskeyLogin']
+  }
+  "/api/v1/auth/passkey/options": {
+    post: operations['postAuthPasskeyOptions']
+  }
+  "/api/v1/auth/passkeys": {
+    post: operations['postAuthPasskeys']
+  }
+  "/api/v1/auth/passkeys/{id}": {
+    delete: operations['deleteAuthPasskeysById']
+    put: operations['putAuthPasskeysById']
+  }
+  "/api/v1/auth/passkeys/options": {
+    post: operations['postAuthPasskeysOptions']
+  }
   "/api/v1/auth/proof": {
     get: operations['getAuthProof']
     post: operations['postAuthProof']
   }
+  "/api/v1/auth/proof/passkey": {
+    post: operations['postAuthProofPasskey']
+  }
+  "/api/v1/auth/proof/passkey/options": {
+    post: operations['postAuthProofPasskeyOptions']
+  }
+  "/api/v1/auth/proof/totp": {
+    post: operations['postAuthProofTotp']
+  }
   "/api/v1/auth/recovery": {
     get: operations['getAuthRecovery']
     post: operations['postAuthRecovery']
+  }
+  "/api/v1/auth/recovery-codes": {
+    post: operations['postAuthRecoveryCodes']
   }
   "/api/v1/auth/recovery/complete": {
     post: operations['postAuthRecoveryComplete']
   }
   "/api/v1/auth/recovery/email": {
     post: operations['postAuthRecoveryEmail']
+  }
+  "/api/v1/auth/second-factor/passkey": {
+    post: operations['postAuthSecondFactorPasskey']
+  }
+  "/api/v1/auth/second-factor/passkey/options": {
+    post: operations['postAuthSecondFactorPasskeyOptions']
+  }
+  "/api/v1/auth/second-factor/recovery-code": {
+    post: operations['postAuthSecondFactorRecoveryCode']
+  }
+  "/api/v1/auth/second-factor/set-up/passkey": {
+    post: operations['postAuthSecondFactorSetUpPasskey']
+  }
+  "/api/v1/auth/second-factor/set-up/passkey/options": {
+    post: operations['postAuthSecondFactorSetUpPasskeyOptions']
+  }
+  "/api/v1/auth/second-factor/set-up/totp": {
+    post: operations['postAuthSecondFactorSetUpTotp']
+  }
+  "/api/v1/auth/second-factor/set-up/totp/options": {
+    post: operations['postAuthSecondFactorSetUpTotpOptions']
+  }
+  "/api/v1/auth/second-factor/totp": {
+    post: operations['postAuthSecondFactorTotp']
+  }
+  "/api/v1/auth/totp": {
+    delete: operations['deleteAuthTotp']
+    post: operations['postAuthTotp']
+  }
+  "/api/v1/auth/totp/options": {
+    post: operations['postAuthTotpOptions']
   }
   "/api/v1/auth/verify/email-codes": {
     post: operations['postAuthVerifyEmailCodes']
@@ -905,6 +973,10 @@ export interface operations {
   getAdminIamUsersById: { parameters: { path: { id: number }; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAdminIamUsersSuccess | GetAdminIamUsersByIdFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Change a user; omitted fields do not change */
   putAdminIamUsersById: { parameters: { path: { id: number }; query?: never; header?: { "X-Reason"?: string } }; requestBody?: { content: { "application/json": PutAdminIamUsersByIdBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAdminIamUsersSuccess | PutAdminIamUsersByIdFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** List the passkeys and second factors of a user */
+  getAdminIamUsersByIdAuthenticators: { parameters: { path: { id: number }; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": GetAuthAuthenticatorsSuccess | GetAdminIamUsersByIdAuthenticatorsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Remove all passkeys and second factors of a user, and end the sessions and API tokens of the user */
+  postAdminIamUsersByIdAuthenticatorsReset: { parameters: { path: { id: number }; query?: never; header?: { "X-Reason"?: string } }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": DeleteAuthTotpSuccess | PostAdminIamUsersByIdAuthenticatorsResetFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Remove or anonymise all stored data of a user, and the account */
   postAdminIamUsersByIdErasure: { parameters: { path: { id: number }; query?: never; header?: { "X-Reason"?: string } }; requestBody: { content: { "application/json": { username: string } } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: PostAdminIamUsersByIdErasureData } | PostAdminIamUsersByIdErasureFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Invite a user who has no password yet */
@@ -1199,22 +1271,66 @@ export interface operations {
   postAsyncTasksByIdCancel: { parameters: { path: { id: number }; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": GetAsyncTasksByIdSuccess | PostAsyncTasksByIdCancelFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Get a temporary download URL for the file of a task */
   getAsyncTasksByIdDownloadUrl: { parameters: { path: { id: number }; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: GetAsyncTasksByIdDownloadUrlData } | GetAsyncTasksByIdDownloadUrlFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** List your passkeys and second factors */
+  getAuthAuthenticators: { parameters: { path?: never; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": GetAuthAuthenticatorsSuccess | GetAuthAuthenticatorsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Log in with a password */
   postAuthLogin: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": PostAuthLoginBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthLoginSuccess | PostAuthLoginFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Log out and end this session */
   postAuthLogout: { parameters: { path?: never; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthLogoutSuccess | PostAuthLogoutFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Log in with a passkey, which is the first and the second factor */
+  postAuthPasskeyLogin: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": PostAuthPasskeyLoginBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthPasskeyLoginSuccess | PostAuthPasskeyLoginFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Create options for the sign-in with a passkey; valid for one login */
+  postAuthPasskeyOptions: { parameters: { path?: never; query?: never; header?: never }; requestBody?: { content: { "application/json": Record<string, never> } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthPasskeyOptionsSuccess | PostAuthPasskeyOptionsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Add a passkey to your account; with your first second factor, the response contains recovery codes */
+  postAuthPasskeys: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": PostAuthPasskeysBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: PostAuthPasskeysData } | PostAuthPasskeysFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Remove one of your passkeys */
+  deleteAuthPasskeysById: { parameters: { path: { id: number }; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": DeleteAuthTotpSuccess | DeleteAuthPasskeysByIdFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Rename one of your passkeys */
+  putAuthPasskeysById: { parameters: { path: { id: number }; query?: never; header?: never }; requestBody: { content: { "application/json": { name: string } } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": DeleteAuthTotpSuccess | PutAuthPasskeysByIdFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Create options for a new passkey; valid for one passkey in this session */
+  postAuthPasskeysOptions: { parameters: { path?: never; query?: never; header?: never }; requestBody?: { content: { "application/json": Record<string, never> } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthPasskeyOptionsSuccess | PostAuthPasskeysOptionsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Get the last proof of your identity in this session, and your methods for a new proof */
   getAuthProof: { parameters: { path?: never; query?: { maxAgeSeconds?: number }; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: GetAuthProofData } | GetAuthProofFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Prove your identity again with your password; the session gets a new token */
   postAuthProof: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": PostAuthProofBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthProofSuccess | PostAuthProofFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Prove your identity again with a passkey; the session gets a new token */
+  postAuthProofPasskey: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": PostAuthProofPasskeyBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthProofTotpSuccess | PostAuthProofPasskeyFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Create options with which a passkey proves your identity again; valid for one proof in this session */
+  postAuthProofPasskeyOptions: { parameters: { path?: never; query?: never; header?: never }; requestBody?: { content: { "application/json": Record<string, never> } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthPasskeyOptionsSuccess | PostAuthProofPasskeyOptionsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Prove your identity again with a one-time password; the session gets a new token */
+  postAuthProofTotp: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": { code: string } } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthProofTotpSuccess | PostAuthProofTotpFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Get whether an account can be recovered by e-mail */
   getAuthRecovery: { parameters: { path?: never; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: { available: boolean } } | GetAuthRecoveryFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Request a link for a new password by e-mail; the response is the same for unknown accounts */
   postAuthRecovery: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": { identifier: string } } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthRecoverySuccess | PostAuthRecoveryFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Replace your recovery codes; only this response contains the new ones */
+  postAuthRecoveryCodes: { parameters: { path?: never; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: { codes: (string)[] } } | PostAuthRecoveryCodesFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Choose a password with the token of a link, and end all sessions and API tokens of the account */
   postAuthRecoveryComplete: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": PostAuthRecoveryCompleteBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthLogoutSuccess | PostAuthRecoveryCompleteFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Confirm or undo a change of the e-mail address with the token of a link */
   postAuthRecoveryEmail: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": { token: string } } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: { purpose: "email-change" | "email-undo" } } | PostAuthRecoveryEmailFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Complete a sign-in with a passkey */
+  postAuthSecondFactorPasskey: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": PostAuthSecondFactorPasskeyBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthPasskeyLoginSuccess | PostAuthSecondFactorPasskeyFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Create options for a passkey as second factor of a sign-in */
+  postAuthSecondFactorPasskeyOptions: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": { pendingToken: string } } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthPasskeyOptionsSuccess | PostAuthSecondFactorPasskeyOptionsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Complete a sign-in with a recovery code, which is then used up */
+  postAuthSecondFactorRecoveryCode: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": PostAuthSecondFactorTotpBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthPasskeyLoginSuccess | PostAuthSecondFactorRecoveryCodeFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Complete a sign-in with the first passkey of the user */
+  postAuthSecondFactorSetUpPasskey: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": PostAuthSecondFactorSetUpPasskeyBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthSecondFactorSetUpTotpSuccess | PostAuthSecondFactorSetUpPasskeyFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Create options for the first passkey of a user who must set up a second factor */
+  postAuthSecondFactorSetUpPasskeyOptions: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": { pendingToken: string } } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthPasskeyOptionsSuccess | PostAuthSecondFactorSetUpPasskeyOptionsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Complete a sign-in with the first code of a new authenticator app */
+  postAuthSecondFactorSetUpTotp: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": PostAuthSecondFactorSetUpTotpBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthSecondFactorSetUpTotpSuccess | PostAuthSecondFactorSetUpTotpFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Create a secret for the authenticator app of a user who must set up a second factor */
+  postAuthSecondFactorSetUpTotpOptions: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": { pendingToken: string } } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthTotpOptionsSuccess | PostAuthSecondFactorSetUpTotpOptionsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Complete a sign-in with a one-time password */
+  postAuthSecondFactorTotp: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": PostAuthSecondFactorTotpBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthPasskeyLoginSuccess | PostAuthSecondFactorTotpFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Remove your one-time passwords */
+  deleteAuthTotp: { parameters: { path?: never; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": DeleteAuthTotpSuccess | DeleteAuthTotpFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Set up one-time passwords; with your first second factor, the response contains recovery codes */
+  postAuthTotp: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": PostAuthTotpBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: { recoveryCodes: (string)[] | null } } | PostAuthTotpFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Create a secret for your authenticator app; it applies when you confirm it with a code */
+  postAuthTotpOptions: { parameters: { path?: never; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthTotpOptionsSuccess | PostAuthTotpOptionsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Send a verification code by e-mail */
   postAuthVerifyEmailCodes: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": PostAuthVerifyEmailCodesBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthVerifySmsCodesSuccess | PostAuthVerifyEmailCodesFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Check a verification code that was sent by e-mail */
@@ -1489,6 +1605,15 @@ export type GetAdminIamUsersByIdFailure = { code: "400" | "401" | "403" | "404" 
 export type GetIamUsersMeFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type PutAdminIamUsersByIdBody = { username?: string; email?: string | null; mobile?: string | null; enabled?: boolean; orgId?: number | null; roleIds?: (number)[]; version?: number }
 export type PutAdminIamUsersByIdFailure = { code: "400" | "401" | "403" | "404" | "409" | "422" | "429" | "500" | "503"; message: string; data: FailureData | null }
+export type GetAuthAuthenticatorsSuccess = { code: "200"; message: "success"; data: GetAuthAuthenticatorsData }
+export type GetAuthAuthenticatorsData = { passkeys: (GetAuthAuthenticatorsDataPasskeysItem)[]; totp: { since: string } | null; recoveryCodes: GetAuthAuthenticatorsDataRecoveryCodes | null; required: boolean; requiredFrom: string | null; passkeysAvailable: boolean; passkeysUnavailableReason: string | null }
+export type GetAuthAuthenticatorsDataPasskeysItem = { id: number; name: string; createdAt: string; lastUsedAt: string | null; usable: boolean; synced: boolean }
+export type GetAuthAuthenticatorsDataRecoveryCodes = { left: number; createdAt: string }
+export type GetAdminIamUsersByIdAuthenticatorsFailure = { code: "400" | "401" | "403" | "404" | "500"; message: string; data: GetAdminIamUsersByIdAuthenticatorsFailureData | null }
+export type GetAdminIamUsersByIdAuthenticatorsFailureData = { reason?: "access.identity-missing" | "authenticators.user-unknown" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type DeleteAuthTotpSuccess = { code: "200"; message: "success"; data: null }
+export type PostAdminIamUsersByIdAuthenticatorsResetFailure = { code: "400" | "401" | "403" | "404" | "409" | "500"; message: string; data: PostAdminIamUsersByIdAuthenticatorsResetFailureData | null }
+export type PostAdminIamUsersByIdAuthenticatorsResetFailureData = { reason?: "access.identity-missing" | "authenticators.nothing-to-reset" | "authenticators.own-reset" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.beyond-own-authority" | "iam.origin-unproven" | "iam.permission-denied" | "iam.proof-required" | "iam.reason-invalid" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type PostAdminIamUsersByIdErasureData = { removed: number; anonymised: number; kept: number }
 export type PostAdminIamUsersByIdErasureFailure = { code: "400" | "401" | "403" | "404" | "409" | "429" | "500" | "503"; message: string; data: PostAdminIamUsersByIdErasureFailureData | null }
 export type PostAdminIamUsersByIdErasureFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.beyond-own-authority" | "iam.erasure-unconfirmed" | "iam.erasure-unfinished" | "iam.last-administrator" | "iam.origin-unproven" | "iam.own-erasure" | "iam.permission-denied" | "iam.proof-required" | "iam.reason-invalid" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown" | "rate-limit.cost-exceeds-limit" | "rate-limit.exceeded" | "rate-limit.store-unavailable"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
@@ -1901,12 +2026,34 @@ export type PostAsyncTasksByIdCancelFailure = { code: "400" | "401" | "403" | "4
 export type PostAsyncTasksByIdCancelFailureData = { reason?: "access.identity-missing" | "async-task.file-forbidden" | "async-task.finished" | "async-task.no-artifact" | "async-task.unknown" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type GetAsyncTasksByIdDownloadUrlData = { url: string; expiresAt: string }
 export type GetAsyncTasksByIdDownloadUrlFailure = { code: "400" | "401" | "403" | "404" | "500"; message: string; data: GetAsyncTasksByIdArtifactData | null }
+export type GetAuthAuthenticatorsFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetMallGoodsFailureData | null }
 export type PostAuthLoginBody = { username: string; password: string; session?: "token" | "cookie" }
 export type PostAuthLoginSuccess = { code: "200"; message: "success"; data: PostAuthLoginData }
 export type PostAuthLoginData = { accessToken: string | null; tokenType: "Bearer"; expiresAt: string }
 export type PostAuthLoginFailure = { code: "400" | "401" | "403" | "404" | "409" | "422" | "429" | "500" | "503"; message: string; data: FailureData | null }
 export type PostAuthLogoutFailure = { code: "400" | "401" | "403" | "404" | "500"; message: string; data: PostAuthLogoutFailureData | null }
 export type PostAuthLogoutFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.session-unknown" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAuthPasskeyLoginBody = { challengeId: string; response: PostAuthPasskeyLoginBodyResponse; session?: "token" | "cookie" }
+export type PostAuthPasskeyLoginBodyResponse = { id: string; rawId: string; type: "public-key"; authenticatorAttachment?: string; clientExtensionResults?: { [member: string]: unknown }; response: PostAuthPasskeyLoginBodyResponseResponse }
+export type PostAuthPasskeyLoginBodyResponseResponse = { clientDataJSON: string; authenticatorData: string; signature: string; userHandle?: string }
+export type PostAuthPasskeyLoginSuccess = { code: "200"; message: "success"; data: PostAuthLoginData }
+export type PostAuthPasskeyLoginFailure = { code: "400" | "401" | "403" | "404" | "409" | "422" | "429" | "500" | "503"; message: string; data: FailureData | null }
+export type PostAuthPasskeyOptionsSuccess = { code: "200"; message: "success"; data: PostAuthPasskeyOptionsData }
+export type PostAuthPasskeyOptionsData = { options: { [member: string]: unknown }; challengeId: string }
+export type PostAuthPasskeyOptionsFailure = { code: "400" | "409" | "429" | "500" | "503"; message: string; data: PostAuthPasskeyOptionsFailureData | null }
+export type PostAuthPasskeyOptionsFailureData = { reason?: "authenticators.passkeys-unavailable" | "http.invalid-input" | "rate-limit.exceeded" | "rate-limit.store-unavailable"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAuthPasskeysBody = { challengeId: string; response: PostAuthPasskeysBodyResponse; name?: string }
+export type PostAuthPasskeysBodyResponse = { id: string; rawId: string; type: "public-key"; authenticatorAttachment?: string; clientExtensionResults?: { [member: string]: unknown }; response: PostAuthPasskeysBodyResponseResponse }
+export type PostAuthPasskeysBodyResponseResponse = { clientDataJSON: string; attestationObject: string; transports?: (string)[]; authenticatorData?: string; publicKey?: string; publicKeyAlgorithm?: number }
+export type PostAuthPasskeysData = { id: number; name: string; recoveryCodes: (string)[] | null }
+export type PostAuthPasskeysFailure = { code: "400" | "401" | "403" | "404" | "409" | "500"; message: string; data: PostAuthPasskeysFailureData | null }
+export type PostAuthPasskeysFailureData = { reason?: "access.identity-missing" | "authenticators.passkey-invalid" | "authenticators.passkey-limit" | "authenticators.passkey-taken" | "authenticators.passkeys-unavailable" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.proof-required" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type DeleteAuthPasskeysByIdFailure = { code: "400" | "401" | "403" | "404" | "409" | "500"; message: string; data: DeleteAuthPasskeysByIdFailureData | null }
+export type DeleteAuthPasskeysByIdFailureData = { reason?: "access.identity-missing" | "authenticators.factor-required" | "authenticators.last-sign-in-way" | "authenticators.passkey-unknown" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.proof-required" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PutAuthPasskeysByIdFailure = { code: "400" | "401" | "403" | "404" | "500"; message: string; data: PutAuthPasskeysByIdFailureData | null }
+export type PutAuthPasskeysByIdFailureData = { reason?: "access.identity-missing" | "authenticators.passkey-unknown" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAuthPasskeysOptionsFailure = { code: "400" | "401" | "403" | "404" | "409" | "500"; message: string; data: PostAuthPasskeysOptionsFailureData | null }
+export type PostAuthPasskeysOptionsFailureData = { reason?: "access.identity-missing" | "authenticators.passkey-limit" | "authenticators.passkeys-unavailable" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.proof-required" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type GetAuthProofData = { enabled: boolean; provenAt: string | null; provenBy: string | null; methods: (string)[] }
 export type GetAuthProofFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetAuthProofFailureData | null }
 export type GetAuthProofFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.proof-required" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
@@ -1914,16 +2061,50 @@ export type PostAuthProofBody = { method: "password"; password: string }
 export type PostAuthProofSuccess = { code: "200"; message: "success"; data: PostAuthProofData }
 export type PostAuthProofData = { accessToken: string | null; tokenType: "Bearer"; expiresAt: string }
 export type PostAuthProofFailure = { code: "400" | "401" | "403" | "404" | "409" | "422" | "429" | "500" | "503"; message: string; data: FailureData | null }
+export type PostAuthProofPasskeyBody = { challengeId: string; response: PostAuthPasskeyLoginBodyResponse }
+export type PostAuthProofTotpSuccess = { code: "200"; message: "success"; data: PostAuthProofData }
+export type PostAuthProofPasskeyFailure = { code: "400" | "401" | "403" | "404" | "409" | "422" | "429" | "500" | "503"; message: string; data: FailureData | null }
+export type PostAuthProofPasskeyOptionsFailure = { code: "400" | "401" | "403" | "409" | "500"; message: string; data: PostAuthProofPasskeyOptionsFailureData | null }
+export type PostAuthProofPasskeyOptionsFailureData = { reason?: "access.identity-missing" | "authenticators.passkeys-unavailable" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAuthProofTotpFailure = { code: "400" | "401" | "403" | "404" | "409" | "422" | "429" | "500" | "503"; message: string; data: FailureData | null }
 export type GetAuthRecoveryFailure = { code: "400" | "500"; message: string; data: GetAuthRecoveryFailureData | null }
 export type GetAuthRecoveryFailureData = { reason?: "http.invalid-input"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type PostAuthRecoverySuccess = { code: "200"; message: "success"; data: { accepted: true } }
 export type PostAuthRecoveryFailure = { code: "400" | "429" | "500" | "503"; message: string; data: PostAuthRecoveryFailureData | null }
 export type PostAuthRecoveryFailureData = { reason?: "http.invalid-input" | "rate-limit.exceeded" | "rate-limit.store-unavailable" | "recovery.unavailable"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAuthRecoveryCodesFailure = { code: "400" | "401" | "403" | "404" | "409" | "500"; message: string; data: PostAuthRecoveryCodesFailureData | null }
+export type PostAuthRecoveryCodesFailureData = { reason?: "access.identity-missing" | "authenticators.factor-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.proof-required" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type PostAuthRecoveryCompleteBody = { token: string; password: string }
 export type PostAuthRecoveryCompleteFailure = { code: "400" | "403" | "404" | "429" | "500" | "503"; message: string; data: PostAuthRecoveryCompleteFailureData | null }
 export type PostAuthRecoveryCompleteFailureData = { reason?: "http.invalid-input" | "iam.busy" | "iam.password-refused" | "iam.user-unknown" | "rate-limit.exceeded" | "rate-limit.store-unavailable" | "recovery.invitation-withdrawn" | "recovery.token-invalid" | "recovery.unavailable"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type PostAuthRecoveryEmailFailure = { code: "400" | "404" | "409" | "429" | "500" | "503"; message: string; data: PostAuthRecoveryEmailFailureData | null }
 export type PostAuthRecoveryEmailFailureData = { reason?: "http.invalid-input" | "iam.email-taken" | "iam.user-unknown" | "rate-limit.exceeded" | "rate-limit.store-unavailable" | "recovery.token-invalid" | "recovery.unavailable"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAuthSecondFactorPasskeyBody = { pendingToken: string; challengeId: string; response: PostAuthPasskeyLoginBodyResponse; session?: "token" | "cookie" }
+export type PostAuthSecondFactorPasskeyFailure = { code: "400" | "401" | "403" | "404" | "409" | "422" | "429" | "500" | "503"; message: string; data: FailureData | null }
+export type PostAuthSecondFactorPasskeyOptionsFailure = { code: "400" | "401" | "409" | "429" | "500" | "503"; message: string; data: PostAuthSecondFactorPasskeyOptionsFailureData | null }
+export type PostAuthSecondFactorPasskeyOptionsFailureData = { reason?: "authenticators.passkeys-unavailable" | "http.invalid-input" | "iam.pending-sign-in-invalid" | "rate-limit.exceeded" | "rate-limit.store-unavailable"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAuthSecondFactorTotpBody = { pendingToken: string; code: string; session?: "token" | "cookie" }
+export type PostAuthSecondFactorRecoveryCodeFailure = { code: "400" | "401" | "403" | "404" | "409" | "422" | "429" | "500" | "503"; message: string; data: FailureData | null }
+export type PostAuthSecondFactorSetUpPasskeyBody = { pendingToken: string; challengeId: string; response: PostAuthPasskeysBodyResponse; name?: string; session?: "token" | "cookie" }
+export type PostAuthSecondFactorSetUpTotpSuccess = { code: "200"; message: "success"; data: PostAuthSecondFactorSetUpTotpData }
+export type PostAuthSecondFactorSetUpTotpData = { accessToken: string | null; tokenType: "Bearer"; expiresAt: string; recoveryCodes: (string)[] }
+export type PostAuthSecondFactorSetUpPasskeyFailure = { code: "400" | "401" | "403" | "404" | "409" | "422" | "429" | "500" | "503"; message: string; data: FailureData | null }
+export type PostAuthSecondFactorSetUpPasskeyOptionsFailure = { code: "400" | "401" | "409" | "429" | "500" | "503"; message: string; data: PostAuthSecondFactorSetUpPasskeyOptionsFailureData | null }
+export type PostAuthSecondFactorSetUpPasskeyOptionsFailureData = { reason?: "authenticators.passkey-limit" | "authenticators.passkeys-unavailable" | "http.invalid-input" | "iam.pending-sign-in-invalid" | "rate-limit.exceeded" | "rate-limit.store-unavailable"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAuthSecondFactorSetUpTotpBody = { pendingToken: string; setUpId: string; code: string; session?: "token" | "cookie" }
+export type PostAuthSecondFactorSetUpTotpFailure = { code: "400" | "401" | "403" | "404" | "409" | "422" | "429" | "500" | "503"; message: string; data: FailureData | null }
+export type PostAuthTotpOptionsSuccess = { code: "200"; message: "success"; data: PostAuthTotpOptionsData }
+export type PostAuthTotpOptionsData = { setUpId: string; secret: string; uri: string; qr: string }
+export type PostAuthSecondFactorSetUpTotpOptionsFailure = { code: "400" | "401" | "409" | "429" | "500" | "503"; message: string; data: PostAuthSecondFactorSetUpTotpOptionsFailureData | null }
+export type PostAuthSecondFactorSetUpTotpOptionsFailureData = { reason?: "authenticators.secret-key-unusable" | "authenticators.totp-set-up" | "http.invalid-input" | "iam.pending-sign-in-invalid" | "rate-limit.exceeded" | "rate-limit.store-unavailable"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAuthSecondFactorTotpFailure = { code: "400" | "401" | "403" | "404" | "409" | "422" | "429" | "500" | "503"; message: string; data: FailureData | null }
+export type DeleteAuthTotpFailure = { code: "400" | "401" | "403" | "404" | "409" | "500"; message: string; data: DeleteAuthTotpFailureData | null }
+export type DeleteAuthTotpFailureData = { reason?: "access.identity-missing" | "authenticators.factor-required" | "authenticators.totp-not-set-up" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.proof-required" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAuthTotpBody = { setUpId: string; code: string }
+export type PostAuthTotpFailure = { code: "400" | "401" | "403" | "404" | "409" | "500" | "503"; message: string; data: PostAuthTotpFailureData | null }
+export type PostAuthTotpFailureData = { reason?: "access.identity-missing" | "authenticators.secret-key-unusable" | "authenticators.set-up-invalid" | "authenticators.totp-invalid" | "authenticators.totp-set-up" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.proof-required" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAuthTotpOptionsFailure = { code: "400" | "401" | "403" | "404" | "409" | "500" | "503"; message: string; data: PostAuthTotpOptionsFailureData | null }
+export type PostAuthTotpOptionsFailureData = { reason?: "access.identity-missing" | "authenticators.secret-key-unusable" | "authenticators.totp-set-up" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.proof-required" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type PostAuthVerifyEmailCodesBody = { email: string; scene?: string }
 export type PostAuthVerifySmsCodesSuccess = { code: "200"; message: "success"; data: PostAuthVerifySmsCodesData }
 export type PostAuthVerifySmsCodesData = { expiresAt: string; resendAfter: number }

@@ -1,5 +1,6 @@
 import approval from '@plinth/approval'
 import asyncTask from '@plinth/async-task'
+import authenticators from '@plinth/authenticators'
 import consolePages from '@plinth/console'
 import consoleAdmin from '@plinth/console/admin'
 import iam from '@plinth/iam'
@@ -20,6 +21,7 @@ export const operations: readonly Plugin[] = [
   iam,
   accountRecovery,
   verificationCodes,
+  authenticators,
   rateLimit,
   ...rateLimitStores,
   systemConfig,
