@@ -1,8 +1,9 @@
-import { bulkRateLimit, listResponse, previewRateLimit, routesWith } from '@plinth/http'
-import { bilingual, type JsonValue, localize, omitUndefined } from '@plinth/kernel'
+import { bulkRateLimit, listResponse, nothing, operatorVisibleTo, previewRateLimit, routesWith } from '@plinth/http'
+import { bilingual, type JsonValue, localize, maskedValue, omitUndefined } from '@plinth/kernel'
 import type { Static } from 'typebox'
 import { problem } from './changes/change-check.ts'
 import type {
+  ChangeRequest,
   ConfigCentre,
   ConfigChange,
   HistoryEntry,
@@ -14,6 +15,7 @@ import type {
 } from './contract.ts'
 import { businessError, permissions } from './declarations.ts'
 import { itemView, orderedGroups, type Caller as User } from './item-view.ts'
+import { requestOrder } from './requests/change-requests.ts'
 import * as schema from './schemas.ts'
 import { historyOrder } from './storage/history.ts'
 
@@ -44,7 +46,7 @@ const actorOf = ({ principal, traceId, clientIp }: Caller) => ({
   clientIp,
 })
 
-const { view: mayView, history: mayViewHistory, save: maySave, export: mayExport } = permissions
+const { view: mayView, history: mayViewHistory, save: maySave, export: mayExport, approve: mayApprove } = permissions
 const { route } = routesWith<{ readonly centre: ConfigCentre }>()
 
 /** Reason codes of the routes that preview and save changes. */
@@ -58,7 +60,21 @@ const changeReasons = [
   'system-config.version-changed',
 ]
 
-const saveReasons = [...changeReasons, 'iam.proof-required', 'system-config.key-protected']
+const saveReasons = [
+  ...changeReasons,
+  'iam.proof-required',
+  'system-config.approval-needed',
+  'system-config.key-protected',
+  'system-config.request-limit',
+]
+
+const decisionReasons = [
+  'system-config.master-key',
+  'system-config.own-request',
+  'system-config.request-closed',
+  'system-config.request-unknown',
+  'system-config.storage-unavailable',
+]
 
 /** Routes of the config centre. A caller with read access can use dry runs, which change nothing. */
 export const routes = [
@@ -244,6 +260,78 @@ export const routes = [
   }),
   route({
     method: 'GET',
+    path: `${root}/requests`,
+    summary: 'List changes that wait for the approval of another operator, and earlier ones, newest first',
+    access: mayViewHistory,
+    request: { query: schema.requestQuery },
+    response: schema.requestPage,
+    reasons: ['system-config.storage-unavailable'],
+    handler: (request, { centre }) =>
+      listResponse(request.query, requestOrder, async (window) => {
+        const found = await centre.requests(omitUndefined({ status: request.query.status }), window)
+        return {
+          ...found,
+          items: found.items.map((one) => requestView(one, { centre, locale: request.locale }, request)),
+        }
+      }),
+  }),
+  route({
+    method: 'GET',
+    path: `${root}/requests/:id`,
+    summary: 'Get changes that wait for approval',
+    access: mayViewHistory,
+    request: { params: schema.requestParams },
+    response: schema.request,
+    reasons: ['system-config.request-unknown', 'system-config.storage-unavailable'],
+    handler: async (request, { centre }) => {
+      await centre.refresh()
+      return requestView(await centre.request(request.params.id), { centre, locale: request.locale }, request)
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${root}/requests/:id/approve`,
+    summary: 'Approve changes that another operator requested, and store them',
+    description: 'Also needs the permissions of the changed keys. The user who made the request cannot approve it.',
+    access: mayApprove,
+    fresh: maxProofAge,
+    request: { params: schema.requestParams, body: schema.requestBody },
+    response: schema.outcome,
+    reasons: [...new Set([...saveReasons, ...decisionReasons])],
+    handler: async (request, { centre }) => {
+      const done = await centre.approve(request.params.id, saveOptions(request, request.body))
+      return resultView(done, { centre, locale: request.locale })
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${root}/requests/:id/reject`,
+    summary: 'Reject changes that another operator requested',
+    access: mayApprove,
+    fresh: maxProofAge,
+    request: { params: schema.requestParams, body: schema.requestBody },
+    response: nothing,
+    reasons: decisionReasons,
+    handler: async (request, { centre }) => {
+      await centre.reject(request.params.id, saveOptions(request, request.body))
+      return null
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${root}/requests/:id/withdraw`,
+    summary: 'Withdraw your own request',
+    access: maySave,
+    request: { params: schema.requestParams, body: schema.requestBody },
+    response: nothing,
+    reasons: ['system-config.request-closed', 'system-config.request-unknown', 'system-config.storage-unavailable'],
+    handler: async (request, { centre }) => {
+      await centre.withdraw(request.params.id, saveOptions(request, request.body))
+      return null
+    },
+  }),
+  route({
+    method: 'GET',
     path: `${root}/instances`,
     summary: 'List running instances with their versions and the changes that they rejected',
     access: mayView,
@@ -342,8 +430,43 @@ function previewView({ effects, plugins, faults, version }: Preview, reader: Key
   }
 }
 
-function resultView({ effects, version }: SaveResult, reader: KeyReader) {
+function requestView(
+  { changes, expiresAt, createdAt, decidedAt, ...request }: ChangeRequest,
+  reader: KeyReader,
+  caller: Caller,
+): Static<typeof schema.request> {
+  const { id, status, origin, requestedBy, requestedByUserId, reason, decidedBy, decisionReason } = request
+  return {
+    id,
+    status,
+    origin,
+    changes: changes.map(({ key, action, value, isSecret, expectedVersion = 0 }) => {
+      const stored = reader.centre.find(key)?.stored
+      const after = action === 'reset' ? undefined : isSecret ? maskedValue : value
+      return omitUndefined<Static<typeof schema.request>['changes'][number]>({
+        ...displayOf(key, reader),
+        key,
+        action,
+        before: stored?.value,
+        after,
+        isOutdated: status === 'open' && (stored?.version ?? 0) !== expectedVersion,
+      })
+    }),
+    keys: changes.map(({ key }) => key),
+    requestedBy: operatorVisibleTo(caller, requestedBy),
+    isOwn: caller.principal?.userId === requestedByUserId,
+    reason: reason ?? null,
+    createdAt: createdAt.toISOString(),
+    expiresAt: expiresAt.toISOString(),
+    decidedBy: decidedBy === undefined ? null : operatorVisibleTo(caller, decidedBy),
+    decisionReason: decisionReason ?? null,
+    decidedAt: decidedAt?.toISOString() ?? null,
+  }
+}
+
+function resultView({ effects, version, requestId }: SaveResult, reader: KeyReader) {
   const moved = effects.filter(({ outcome }) => outcome === 'applied' || outcome === 'pendingRestart')
   const plugins = [...new Set(moved.flatMap(({ plugin }) => plugin ?? []))].sort()
-  return { ...previewView({ effects, plugins, faults: [], version }, reader), dryRun: false }
+  const view = { ...previewView({ effects, plugins, faults: [], version }, reader), dryRun: false }
+  return requestId === undefined ? view : { ...view, requestId }
 }

@@ -51,7 +51,11 @@ export const needsFreshProof = (
   })
 
 /** For a secret, an equal value also counts as a change. Otherwise the result would confirm a correct guess. */
-function isStoredValueChanged(change: SettledChange, { sensitive }: CatalogueEntry, { values }: StoredConfig): boolean {
+export function isStoredValueChanged(
+  change: SettledChange,
+  { sensitive }: CatalogueEntry,
+  { values }: StoredConfig,
+): boolean {
   const row = values.get(change.key)
   if (change.action === 'reset') return row !== undefined
   return sensitive || row?.value === undefined || JSON.stringify(row.value) !== JSON.stringify(change.value)
