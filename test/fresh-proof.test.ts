@@ -37,6 +37,8 @@ const expected = [
   'POST /api/v1/admin/money/payment-orders/:outTradeNo/refund',
   'POST /api/v1/admin/open-platform/apps',
   'POST /api/v1/admin/open-platform/apps/:id/rotate-secret',
+  'POST /api/v1/admin/system-config/requests/:id/approve',
+  'POST /api/v1/admin/system-config/requests/:id/reject',
   'POST /api/v1/admin/web3/chains',
   'POST /api/v1/admin/web3/payment-settlement-review-logs/:id/retry',
   'POST /api/v1/admin/web3/payment-settlement-review-logs/:id/settle',

@@ -105,6 +105,9 @@ onDatabase(t, 'no way of saving stores a key that another operator must approve'
   t.equal((await centre.save([set(plain, '2m'), set(limit, 6)], asAnn)).requestId, undefined, 'no protected change')
   t.equal((await centre.save([set(limit, 8)], { actor: cli })).requestId, undefined, 'the command line')
   t.equal(await reasonOf(centre.save([set(limit, 9)], { actor: eve })), '403 system-config.key-protected')
+  for (const change of [reset(approvalKeys), set(approvalKeys, [])])
+    t.equal(await reasonOf(centre.save([change], { actor: eve })), '403 system-config.key-protected')
+  t.equal(await reasonOf(centre.rollback(0, { actor: eve })), '403 system-config.key-protected')
 })
 
 onDatabase(t, 'only another operator with the permissions of the keys approves', async (t, db) => {
