@@ -15,6 +15,8 @@ export interface Actor {
    * cannot change these keys. An actor that is not a user, such as the command line, can change all keys.
    */
   readonly can?: (permission: string) => boolean
+  /** For an actor who may only change the keys of single groups: returns true for these. Absent: all groups. */
+  readonly mayChange?: (group: string) => boolean
   /**
    * Checks that the actor has proven the identity recently. Called before a secret or a key with a permission of its own
    * changes. If it throws, nothing is stored. Absent for actors that are not users.

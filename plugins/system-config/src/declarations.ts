@@ -75,10 +75,13 @@ export async function translateStorageErrors<T>(log: Logger, work: () => Promise
 const shownError = (error: unknown): { readonly reason: string } | { readonly err: unknown } =>
   isUnavailable(error) ? { reason: errorReason(error) } : { err: error }
 
+/** Permission to change all keys; with a colon and a group: the keys of one group. */
+export const savePermission = 'system-config:save'
+
 /** Access rules of the routes. */
 export const permissions = {
   view: { permission: 'system-config:view', scope: 'none' },
-  save: { permission: 'system-config:save', scope: 'all' },
+  save: { permission: savePermission, scope: 'all', orGroup: true },
   /** Scope `all`, because the history contains operators of all organisations. */
   history: { permission: 'system-config:view', scope: 'all' },
   export: { permission: 'system-config:export', scope: 'none' },
@@ -97,6 +100,7 @@ export const permissionDeclarations: readonly PermissionDeclaration[] = [
   {
     code: permissions.save.permission,
     displayName: { en: 'Change the configuration', 'zh-CN': '修改配置' },
+    perConfigGroup: true,
     description: { en: 'Save, reset, verify, roll back and import.', 'zh-CN': '保存、重置、验证、回退和导入。' },
   },
   {

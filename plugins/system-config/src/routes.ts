@@ -3,6 +3,7 @@ import { bilingual, type JsonValue, localize, maskedValue, omitUndefined } from 
 import type { Static } from 'typebox'
 import { problem } from './changes/change-check.ts'
 import type {
+  Actor,
   ChangeRequest,
   ConfigCentre,
   ConfigChange,
@@ -13,7 +14,7 @@ import type {
   SaveOptions,
   SaveResult,
 } from './contract.ts'
-import { businessError, permissions } from './declarations.ts'
+import { businessError, permissions, savePermission } from './declarations.ts'
 import { itemView, orderedGroups, type Caller as User } from './item-view.ts'
 import { requestOrder } from './requests/change-requests.ts'
 import * as schema from './schemas.ts'
@@ -23,7 +24,12 @@ const root = '/api/v1/admin/system-config'
 
 /** The access guard of the plugin iam sets `principal`. */
 interface Caller {
-  readonly principal?: (User & { readonly assertFresh?: (maxAge: string) => void | Promise<void> }) | undefined
+  readonly principal?:
+    | (User & {
+        readonly permissions?: ReadonlySet<string>
+        readonly assertFresh?: (maxAge: string) => void | Promise<void>
+      })
+    | undefined
   readonly traceId: string
   readonly clientIp: string
   readonly locale: string
@@ -33,17 +39,35 @@ interface Caller {
 /** Maximum age of the proof of identity for changes of secrets and of keys that decide about access. */
 const maxProofAge = '5m'
 
-const actorOf = ({ principal, traceId, clientIp }: Caller) => ({
+/**
+ * Returns which groups a caller may change who has the permission only for single groups. Callers with the permission
+ * for all keys, and those without any, are not restricted here: the access rules of the routes apply.
+ */
+function groupsOf(principal: NonNullable<Caller['principal']>): Pick<Actor, 'mayChange'> {
+  const { permissions: codes = new Set<string>() } = principal
+  const isLimited = [...codes].some((code) => code.startsWith(`${savePermission}:`)) && !principal.can(savePermission)
+  return isLimited ? { mayChange: (group) => codes.has(`${savePermission}:${group}`) } : {}
+}
+
+const actorOf = ({ principal, traceId, clientIp }: Caller): Actor => ({
   ...(principal === undefined
     ? { name: 'unknown' }
     : {
         name: principal.username,
         userId: principal.userId,
         can: (code: string) => principal.can(code),
+        ...groupsOf(principal),
         assertFresh: () => principal.assertFresh?.(maxProofAge),
       }),
   traceId,
   clientIp,
+})
+
+const readerOf = ({ principal, traceId, clientIp, locale }: Caller) => ({
+  principal,
+  traceId,
+  locale,
+  mayChange: actorOf({ principal, traceId, clientIp, locale }).mayChange,
 })
 
 const { view: mayView, history: mayViewHistory, save: maySave, export: mayExport, approve: mayApprove } = permissions
@@ -88,7 +112,7 @@ export const routes = [
     reasons: ['system-config.filter-unknown', 'system-config.key-unknown', 'system-config.storage-unavailable'],
     handler: async (request, { centre }) => {
       const items = await centre.list(request.query.query ?? '')
-      return { version: centre.version, total: items.length, groups: orderedGroups(items, request) }
+      return { version: centre.version, total: items.length, groups: orderedGroups(items, readerOf(request)) }
     },
   }),
   route({
@@ -99,7 +123,7 @@ export const routes = [
     request: { params: schema.keyParams },
     response: schema.item,
     reasons: ['system-config.invalid', 'system-config.key-unknown', 'system-config.storage-unavailable'],
-    handler: async (request, { centre }) => itemView(await centre.get(request.params.key), request),
+    handler: async (request, { centre }) => itemView(await centre.get(request.params.key), readerOf(request)),
   }),
   route({
     method: 'POST',
@@ -141,14 +165,23 @@ export const routes = [
     annotations: [bulkRateLimit],
     request: { body: schema.verifyBody },
     response: schema.verification,
-    reasons: changeReasons,
+    reasons: [...changeReasons, 'system-config.key-protected'],
     handler: async (request, { centre }) => {
       const { key, value, expectedDestination } = request.body
+      const actor = actorOf(request)
+      const group = centre.find(key)?.declaration?.group ?? ''
+      if (actor.mayChange?.(group) === false) {
+        const permissions = [`${savePermission}:${group}`]
+        throw businessError('key-protected', {
+          params: { permissions: permissions.join(), keys: key },
+          data: { permissions },
+        })
+      }
       const verification = await centre.verify(key, value as JsonValue, { expectedDestination })
       return {
         ...verification,
         ...omitUndefined<{ isStored?: boolean }>({
-          isStored: await centre.isStoredSecret(key, value as JsonValue, actorOf(request)),
+          isStored: await centre.isStoredSecret(key, value as JsonValue, actor),
         }),
       }
     },
@@ -299,7 +332,10 @@ export const routes = [
     response: schema.outcome,
     reasons: [...new Set([...saveReasons, ...decisionReasons])],
     handler: async (request, { centre }) => {
-      const done = await centre.approve(request.params.id, saveOptions(request, request.body))
+      const { actor, ...options } = saveOptions(request, request.body)
+      // The permission to approve is for all groups.
+      const { mayChange: _, ...approver } = actor
+      const done = await centre.approve(request.params.id, { ...options, actor: approver })
       return resultView(done, { centre, locale: request.locale })
     },
   }),
