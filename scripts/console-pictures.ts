@@ -42,7 +42,7 @@ try {
     await page.locator(content).first().waitFor()
   }
   await page.goto(url)
-  await page.fill('input[autocomplete=username]', 'root')
+  await page.fill('input[autocomplete^=username]', 'root')
   await page.fill('input[autocomplete=current-password]', password)
   await picture('sign-in')
   await page.click('button[type=submit]')

@@ -14,14 +14,19 @@ import {
   callTemplates,
 } from './every-operation/back-office.ts'
 import { assertSuccess, Successes } from './every-operation/clients.ts'
+import { callFactors } from './every-operation/factors.ts'
 import { callInstallation, callInstaller, installToken } from './every-operation/install.ts'
 import { assertListQueriesApply, type Operation } from './every-operation/list-queries.ts'
 import { LostResponses } from './every-operation/lost-responses.ts'
 import { callMessages, callRules, callTasks } from './every-operation/messages.ts'
 import { callRecovery, callUserOperations } from './every-operation/people.ts'
+import { callProviders } from './every-operation/providers.ts'
 import { type Scene, startScene } from './every-operation/scene.ts'
 import { callMall, callMoney, callPoints } from './every-operation/trade.ts'
 import { callChains, callSettlement } from './every-operation/web3.ts'
+
+const exceptionOf = (reason: string, operations: readonly string[]) =>
+  Object.fromEntries(operations.map((operation) => [operation, reason]))
 
 /** Operations that this test does not call, each with the reason and the test that calls it. */
 const exceptions: Readonly<Record<string, string>> = {
@@ -42,6 +47,36 @@ const exceptions: Readonly<Record<string, string>> = {
     'It needs a message that a channel rejected: plugins/notification/test/send-log-retry.test.ts.',
   'POST /api/v1/notification-send-logs/retry-batch':
     'It needs messages that a channel rejected: plugins/notification/test/send-log-retry.test.ts.',
+  'POST /api/v1/auth/oidc/{provider}/start': 'It needs a provider: plugins/sign-in-oidc/test/sign-in.test.ts.',
+  'POST /api/v1/auth/oidc/{provider}/callback': 'It needs a provider: plugins/sign-in-oidc/test/sign-in.test.ts.',
+  'POST /api/v1/auth/oidc/{provider}/link/start':
+    'It needs a provider: plugins/sign-in-oidc/test/hostile-accounts.test.ts.',
+  'POST /api/v1/auth/oidc/{provider}/link/callback':
+    'It needs a provider: plugins/sign-in-oidc/test/hostile-accounts.test.ts.',
+  'POST /api/v1/auth/oidc/{provider}/proof/start': 'It needs a provider: plugins/sign-in-oidc/test/factors.test.ts.',
+  'POST /api/v1/auth/oidc/{provider}/proof/callback': 'It needs a provider: plugins/sign-in-oidc/test/factors.test.ts.',
+  'DELETE /api/v1/admin/oidc/identities/{id}':
+    'It needs a linked identity: plugins/sign-in-oidc/test/administration.test.ts.',
+  'DELETE /api/v1/auth/oidc/identities/{id}':
+    'It needs a provider: plugins/sign-in-oidc/test/hostile-accounts.test.ts.',
+  ...exceptionOf('It needs an authenticator: plugins/authenticators/test/passkey-attacks.test.ts.', [
+    'POST /api/v1/auth/passkey/options',
+    'POST /api/v1/auth/passkey/login',
+    'POST /api/v1/auth/passkeys/options',
+    'POST /api/v1/auth/passkeys',
+    'PUT /api/v1/auth/passkeys/{id}',
+    'DELETE /api/v1/auth/passkeys/{id}',
+    'POST /api/v1/auth/proof/passkey/options',
+    'POST /api/v1/auth/proof/passkey',
+    'POST /api/v1/auth/second-factor/passkey/options',
+    'POST /api/v1/auth/second-factor/passkey',
+    'POST /api/v1/auth/second-factor/set-up/passkey/options',
+    'POST /api/v1/auth/second-factor/set-up/passkey',
+  ]),
+  ...exceptionOf('It needs a role with a second factor: plugins/authenticators/test/half-finished.test.ts.', [
+    'POST /api/v1/auth/second-factor/set-up/totp/options',
+    'POST /api/v1/auth/second-factor/set-up/totp',
+  ]),
   'POST /api/v1/install/lock':
     'It needs an installed product whose installer is open: plugins/install/test/entry.test.ts.',
   'POST /api/v1/install/sessions/{sessionId}/retry':
@@ -79,6 +114,8 @@ t.test('the generated client calls every operation of the quickstart', { timeout
   const calls = [
     callUserOperations,
     callRecovery,
+    callProviders,
+    callFactors,
     callConsole,
     callConfiguration,
     callTemplates,

@@ -39,7 +39,7 @@ onDatabase(t, 'an operator exports and erases a user by commands, also after a c
   ] as const) {
     await db.execute('insert into acme_diary (id, user_id, body) values (?, ?, ?)', [id, userId, body])
   }
-  const attempt = { ...actor, method: 'test', identifier: 'anna', setHeader() {} }
+  const attempt = { ...actor, method: 'test', identifier: 'anna', secondFactor: 'test', setHeader() {} }
   const { accessToken } = await running.service(identity).openSession(a.id, attempt)
   const bodies = async () =>
     (await db.query<{ body: string }>('select body from acme_diary order by id')).map(({ body }) => body)

@@ -22,6 +22,7 @@ const codeOf: Readonly<Record<string, string>> = { lark: 'feishu' }
  */
 const decisions: Readonly<Record<string, 'process' | 'state' | 'nowhere' | 'locked' | readonly string[]>> = {
   'platform.acme.chat.room': 'nowhere',
+  'platform.authenticators.secret-key': 'state',
   'platform.cache.password': 'process',
   'platform.database.password': 'process',
   'platform.iam.auth.login.verification.secret-key': 'state',
@@ -38,6 +39,9 @@ const decisions: Readonly<Record<string, 'process' | 'state' | 'nowhere' | 'lock
   'platform.notification.channels.mail.unsubscribe-key': 'process',
   'platform.notification.channels.mail.unsubscribe-secret': 'state',
   'platform.open-platform.security.secret-key': 'state',
+  // Each secret contains the issuer and the client for which it was entered. The plugin compares them.
+  'platform.sign-in-oidc.client-secrets': 'nowhere',
+  'platform.sign-in-oidc.token-key': 'state',
   'platform.sms.aliyun.access-key-secret': ['platform.sms.aliyun.endpoint', 'platform.sms.aliyun.access-key-id'],
   'platform.sms.tencent.secret-key': ['platform.sms.tencent.endpoint', 'platform.sms.tencent.secret-id'],
   'platform.sms.twilio.auth-token': ['platform.sms.twilio.endpoint', 'platform.sms.twilio.account-sid'],

@@ -155,7 +155,7 @@ async function firstLoad(page: Page, url: string) {
 }
 
 async function signIn(page: Page) {
-  await page.fill('input[autocomplete=username]', 'root')
+  await page.fill('input[autocomplete^=username]', 'root')
   await page.fill('input[autocomplete=current-password]', 'Correct-horse-7')
   await page.click('button[type=submit]')
   await page.locator('nav a').first().waitFor()

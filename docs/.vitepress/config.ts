@@ -50,6 +50,7 @@ const howTo = [
   page('Scheduled task', '/how-to/scheduled-task'),
   page('Notification template', '/how-to/template'),
   page('Payment and points', '/how-to/payment'),
+  page('Sign-in with a provider', '/how-to/sign-in-provider'),
   page('Test', '/how-to/test'),
   page('Conformance kit', '/how-to/conformance-kit'),
 ]
@@ -59,6 +60,7 @@ const production = [
   page('Deployment', '/operations/deployment'),
   page('Sizing', '/operations/sizing'),
   page('Security', '/operations/security'),
+  page('Second factors', '/operations/sign-in'),
   page('Monitoring', '/operations/monitoring'),
   page('Backup', '/operations/backup'),
   page('Retention', '/operations/retention'),
@@ -140,6 +142,7 @@ const chineseHowTo = [
   page('定时任务', '/zh-CN/how-to/scheduled-task'),
   page('通知模板', '/zh-CN/how-to/template'),
   page('支付和积分', '/zh-CN/how-to/payment'),
+  page('使用提供方登录', '/zh-CN/how-to/sign-in-provider'),
   page('测试', '/zh-CN/how-to/test'),
   page('合规测试套件', '/zh-CN/how-to/conformance-kit'),
 ]
@@ -149,6 +152,7 @@ const chineseProduction = [
   page('部署', '/zh-CN/operations/deployment'),
   page('容量', '/zh-CN/operations/sizing'),
   page('安全', '/zh-CN/operations/security'),
+  page('第二因素', '/zh-CN/operations/sign-in'),
   page('监控', '/zh-CN/operations/monitoring'),
   page('备份', '/zh-CN/operations/backup'),
   page('保留期', '/zh-CN/operations/retention'),

@@ -21,7 +21,12 @@ import t from 'tap'
 import product from '../../examples/quickstart/plinth.config.ts'
 import { itemOf, memberAt, operationsOf } from '../../plugins/console/src/admin/operations.ts'
 import { findAttentionProblems, findChartProblems } from '../../plugins/console/src/admin/overview.ts'
-import { builtInPages, findCustomPageProblems } from '../../plugins/console/src/admin/own-pages.ts'
+import {
+  builtInPages,
+  findCustomPageProblems,
+  operationIdsOf,
+  sourceOf,
+} from '../../plugins/console/src/admin/own-pages.ts'
 import { findPageProblems } from '../../plugins/console/src/admin/page-faults.ts'
 import { pageView } from '../../plugins/console/src/admin/page-views.ts'
 import { findSignInProblems, signInViews } from '../../plugins/console/src/admin/sign-in-ways.ts'
@@ -317,21 +322,47 @@ t.test('every sign-in method names public operations, and the page gets their pa
   const operations = await operationsOf(server)
   const ways = [...running.contributions(signInWays).values()]
   t.strictSame(findSignInProblems(ways, operations), [])
-  const post = 'POST'
+  const post = (path: string) => ({ method: 'POST', path: `/api/v1/auth/${path}` })
+  const get = (path: string) => ({ method: 'GET', path: `/api/v1/auth/${path}` })
   t.strictSame(signInViews(ways, operations), [
+    {
+      id: 'authenticators.passkey',
+      kind: 'passkey',
+      options: post('passkey/options'),
+      login: post('passkey/login'),
+    },
+    {
+      id: 'authenticators.second-factor',
+      kind: 'second-factor',
+      passkeyOptions: post('second-factor/passkey/options'),
+      passkey: post('second-factor/passkey'),
+      totp: post('second-factor/totp'),
+      recoveryCode: post('second-factor/recovery-code'),
+      setUpPasskeyOptions: post('second-factor/set-up/passkey/options'),
+      setUpPasskey: post('second-factor/set-up/passkey'),
+      setUpTotpOptions: post('second-factor/set-up/totp/options'),
+      setUpTotp: post('second-factor/set-up/totp'),
+    },
     {
       id: 'iam.recovery',
       kind: 'recovery',
-      status: { method: 'GET', path: '/api/v1/auth/recovery' },
-      request: { method: post, path: '/api/v1/auth/recovery' },
-      complete: { method: post, path: '/api/v1/auth/recovery/complete' },
-      email: { method: post, path: '/api/v1/auth/recovery/email' },
+      status: get('recovery'),
+      request: post('recovery'),
+      complete: post('recovery/complete'),
+      email: post('recovery/email'),
+    },
+    {
+      id: 'sign-in-oidc.providers',
+      kind: 'providers',
+      list: get('oidc/providers'),
+      start: post('oidc/{provider}/start'),
+      callback: post('oidc/{provider}/callback'),
     },
     {
       id: 'wallet-login.evm',
       kind: 'wallet',
-      challenge: { method: post, path: '/api/v1/auth/wallet/challenge' },
-      login: { method: post, path: '/api/v1/auth/wallet/login' },
+      challenge: post('wallet/challenge'),
+      login: post('wallet/login'),
     },
   ])
   const wrong = { id: 'probe', kind: 'wallet', challenge: 'postNothing', login: 'getAdminIamUsers' } as const
@@ -404,7 +435,7 @@ t.test(
     const nobody = (await asNobody('/api/v1/admin/console/pages')).data.groups
     t.strictSame(
       nobody.flatMap(({ pages }: { pages: { id: string }[] }) => pages.map(({ id }) => id)).toSorted(),
-      open.map(({ id }) => id).toSorted(),
+      [...open.map(({ id }) => id), 'authenticators.security'].toSorted(),
       'pages of operations that are open to every signed-in user',
     )
     const lookups = (await asRoot('/api/v1/admin/console/lookups')).data.items
@@ -457,25 +488,33 @@ t.test('a custom page is told which of its operations exist and which the user m
   const operations = await operationsOf(server)
   const declared = new Set(pages.map(({ id }) => id))
   t.strictSame(findCustomPageProblems(operations, declared), [])
-  for (const { id, source, operations: others } of builtInPages) {
+  for (const page of builtInPages) {
+    const { id, source, operations: others, parts = {} } = page
+    const isOpen = operations.get(source)?.access === 'user'
     const { data } = await asRoot(`/api/v1/admin/console/pages/${id}`)
     t.match(data, { id, kind: 'own' })
-    t.strictSame(Object.keys(data.operations).toSorted(), [source, ...others].toSorted(), id)
+    t.strictSame(Object.keys(data.operations).toSorted(), operationIdsOf(page).toSorted(), id)
     for (const operation of Object.values(data.operations))
       t.match(operation, { allowed: true, path: /^\/api\/v1\// }, id)
     t.not((await asRoot(`/api/v1/admin/console/pages/${id}`, 'zh-CN')).data.title, data.title, id)
-    t.hasStrict(await (await login('nobody'))(`/api/v1/admin/console/pages/${id}`), { code: '403' }, id)
+    const asNobody = await login('nobody')
+    t.hasStrict(await asNobody(`/api/v1/admin/console/pages/${id}`), { code: isOpen ? '200' : '403' }, id)
     const left = new Map([...operations].filter(([name]) => name !== others[0]))
     t.equal(
       findCustomPageProblems(left, new Set([id])).length,
       others.length === 0 ? 1 : 2,
       `${id}: one missing, one twice`,
     )
-    left.delete(source)
+    for (const name of [source, ...Object.keys(parts)]) left.delete(name)
     // Another page may call the same operation and also report that it is missing, so only the problems of this page
     // are compared.
     const own = findCustomPageProblems(left, new Set([id])).filter((problem) => problem.startsWith(`page "${id}"`))
     t.strictSame(own, [], `${id}: its plugin is left out`)
+    // A product with only a part of the page has the page too.
+    for (const name of Object.keys(parts)) {
+      const only = new Map([...operations].filter(([one]) => one !== source))
+      t.equal(sourceOf(page, only), name, `${id}: ${name}`)
+    }
   }
 })
 

@@ -42,7 +42,7 @@ function endings(t: Test): (work: () => Promise<unknown>) => void {
 async function signIn(t: Test, url: string, texts: ReadonlySet<string>) {
   const teardown: Teardown = (work) => t.teardown(work)
   const { page, complaints, elsewhere } = await openPage(teardown, url, { locale: 'en', colorScheme: 'light' })
-  await page.fill('input[autocomplete=username]', 'root')
+  await page.fill('input[autocomplete^=username]', 'root')
   await page.fill('input[autocomplete=current-password]', password)
   await page.click('button[type=submit]')
   await page.locator('nav a').first().waitFor()

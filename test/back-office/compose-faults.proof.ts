@@ -18,7 +18,7 @@ t.test('N-001 a message is complete and sent once although the server fails', { 
   })
   const { page } = await openPage(t.teardown, url, { locale: 'en' })
   page.on('dialog', (question) => void question.accept())
-  await page.fill('input[autocomplete=username]', 'root')
+  await page.fill('input[autocomplete^=username]', 'root')
   await page.fill('input[autocomplete=current-password]', password)
   await page.click('button[type=submit]')
   await page.locator('nav a').first().waitFor()

@@ -28,7 +28,7 @@ export async function entriesOf(call: Call, language: string): Promise<readonly 
 
 /** Signs in as the administrator on the page that is open, and waits for the overview. */
 export async function signIn(page: Page): Promise<void> {
-  await page.fill('input[autocomplete=username]', 'root')
+  await page.fill('input[autocomplete^=username]', 'root')
   await page.fill('input[autocomplete=current-password]', password)
   await page.click('button[type=submit]')
   await page.locator('main section[aria-busy=false]').first().waitFor()

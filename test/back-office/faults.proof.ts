@@ -243,7 +243,7 @@ async function reloaded(page: Page) {
 t.test('work that meets a fault is neither lost nor done twice', { skip, timeout: 3_600_000 }, async (t) => {
   const { root, url } = await startWithRows((work) => t.teardown(work as never))
   const { page: first } = await openPage(t.teardown, url, { locale: 'en' })
-  await first.fill('input[autocomplete=username]', 'root')
+  await first.fill('input[autocomplete^=username]', 'root')
   await first.fill('input[autocomplete=current-password]', password)
   await first.click('button[type=submit]')
   await first.locator('nav a').first().waitFor()

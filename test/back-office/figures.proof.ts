@@ -109,7 +109,7 @@ t.test(
   async (t) => {
     const watched = await openPage(t.teardown, url, { locale: 'en' })
     const { page, complaints } = watched
-    await page.fill('input[autocomplete=username]', 'root')
+    await page.fill('input[autocomplete^=username]', 'root')
     await page.fill('input[autocomplete=current-password]', password)
     await page.click('button[type=submit]')
     const business = page.getByRole('region', { name: 'Business' })
@@ -189,7 +189,7 @@ t.test(
       const from = searchParams.get('from')
       if (pathname.endsWith('-figures') && from !== null) beginnings.push(from)
     })
-    await page.fill('input[autocomplete=username]', 'root')
+    await page.fill('input[autocomplete^=username]', 'root')
     await page.fill('input[autocomplete=current-password]', password)
     await page.click('button[type=submit]')
     await page.getByRole('listitem').getByRole('heading', { name: 'Orders', exact: true }).waitFor()

@@ -109,7 +109,7 @@ t.test('permission, data scope and validation of the list apply', async (t) => {
 
 t.test('an operator downloads what the list shows', { skip, timeout: 300_000 }, async (t) => {
   const { page, complaints } = await openPage(t.teardown, `${url}iam.users?q=anna`, { locale: 'en' })
-  await page.fill('input[autocomplete=username]', 'root')
+  await page.fill('input[autocomplete^=username]', 'root')
   await page.fill('input[autocomplete=current-password]', password)
   await page.click('button[type=submit]')
   await until(async () => (await page.locator('main tbody tr').count()) === 1, 'the list is filtered')

@@ -101,7 +101,7 @@ t.test(
         timezoneId: 'Europe/Berlin',
         ...options,
       })
-      await watched.page.fill('input[autocomplete=username]', 'root')
+      await watched.page.fill('input[autocomplete^=username]', 'root')
       await watched.page.fill('input[autocomplete=current-password]', password)
       await watched.page.click('button[type=submit]')
       await watched.page.locator('nav').first().waitFor({ state: 'attached' })

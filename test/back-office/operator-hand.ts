@@ -127,7 +127,7 @@ interface OpenedBackOffice extends Pick<WatchedPage, 'page' | 'complaints'> {
 /** Signs in as `root` in a new browser context. */
 export async function openBackOffice(t: Test, url: string, password: string): Promise<OpenedBackOffice> {
   const { page, complaints } = await openPage(t.teardown, url, { locale: 'en' })
-  await page.fill('input[autocomplete=username]', 'root')
+  await page.fill('input[autocomplete^=username]', 'root')
   await page.fill('input[autocomplete=current-password]', password)
   await page.click('button[type=submit]')
   await page.locator('nav a').first().waitFor()

@@ -47,6 +47,7 @@ const withoutUsers: readonly string[] = [
   'InstallState',
   'AsyncTaskGate',
   'PointsDayPosition',
+  'OidcRule',
 ]
 
 interface MarkedRow {

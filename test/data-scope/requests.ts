@@ -44,6 +44,7 @@ const targets: readonly (readonly [prefix: string, name: (names: Names) => strin
   ['/api/v1/admin/money/reconciliations/', ({ idOf }) => idOf('MoneyReconciliation')],
   ['/api/v1/admin/notification/channels/', () => 'log'],
   ['/api/v1/admin/notification/messages/', ({ idOf }) => idOf('NotificationRow')],
+  ['/api/v1/admin/oidc/identities/', ({ idOf }) => idOf('OidcIdentity')],
   ['/api/v1/admin/open-platform/apps/', ({ idOf }) => idOf('OpenApp')],
   ['/api/v1/admin/web3/payment-settlement-audit-logs/', ({ idOf }) => idOf('Web3SettlementAuditLog')],
   ['/api/v1/admin/web3/payment-settlement-review-logs/', ({ idOf }) => idOf('Web3SettlementReviewLog')],

@@ -104,6 +104,9 @@ export async function startScene(
         'platform.iam.auth.login.verification.file-sender.directory': join(root, 'codes'),
         'platform.open-platform.metering.flush-interval': '10ms',
         'platform.example.mall.test-payments': 'true',
+        'platform.sign-in-oidc.providers': JSON.stringify({
+          shop: { issuer: 'https://id.shop.example', clientId: 'plinth', enabled: false },
+        }),
         ...settings,
       },
     },
@@ -120,6 +123,9 @@ export async function startScene(
   // These rows have the marker text as their configuration key, which is invalid, so they are removed.
   await db.execute('delete from sys_config where config_key = ?', [rowMarker])
   await db.execute('delete from sys_config_history where config_key = ?', [rowMarker])
+  // The user signs in with the password alone.
+  await db.execute('delete from authenticator_totp')
+  await db.execute('delete from authenticator_passkey')
   const publicClient = recordingClient(url, successes)
   const clientOf = (accessToken: string) =>
     recordingClient(url, successes, { authorization: `Bearer ${accessToken}` }, lost?.fetch)

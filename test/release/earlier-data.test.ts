@@ -176,6 +176,7 @@ const jsonColumns: Readonly<Record<string, 'list' | 'map' | 'members'>> = {
   'notification_rule.escalation_recipient_user_ids': 'list',
   'notification_rule.recipient_user_ids': 'list',
   'notification_send_log.recipients': 'list',
+  'oidc_identity.granted_role_ids': 'list',
   'open_app.scopes': 'list',
   'message_template.variables': 'list',
   'points_order_reward.rule_snapshot': 'members',

@@ -90,8 +90,9 @@ const detailPage = record({
   param: optional(text),
   sections: list(record({ title: optional(localized), columns })),
   /**
-   * Lists that are shown below the object. `filter` sets their filters or path parameters from members of the object.
-   * `optional`: the plugin of the list may be missing. Then the page is shown without the list.
+   * Lists and details of other pages that are shown below the object. `filter` sets their filters or path parameters from
+   * members of the object. A detail is shown without its heading and forms. `optional`: the plugin of the other page may
+   * be missing. Then the page is shown without it.
    */
   related: optional(list(record({ page: text, title: localized, filter: values, optional: optional(flag) }))),
   form: optional(formSchema),

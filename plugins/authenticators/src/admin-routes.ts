@@ -1,4 +1,4 @@
-import { idParams, nothing, routesWith } from '@plinth/http'
+import { idParams, nothing, routesWith, Type } from '@plinth/http'
 import { assertFresh, type Identity, operatorOf, requirePrincipal, sessionOnly } from '@plinth/iam'
 import type { AuthenticatorViews } from './authenticator-views.ts'
 import type { Authenticators } from './authenticators.ts'
@@ -22,12 +22,12 @@ export const adminRoutes = [
     summary: 'List the passkeys and second factors of a user',
     access: { permission: 'iam:user:view', scope: 'caller' },
     request: { params: idParams },
-    response: authenticatorView,
+    response: Type.Object({ ...authenticatorView.properties, userId: idParams.properties.id }),
     reasons: ['authenticators.user-unknown'],
     async handler(request, { identity, views }) {
       const { id } = request.params
       if (!(await identity.isInScope(requirePrincipal(request), id))) throw businessError('user-unknown')
-      return views.of(id, request.locale)
+      return { ...(await views.of(id, request.locale)), userId: id }
     },
   }),
   route({

@@ -13,8 +13,6 @@ export const keys = {
     },
     default: '',
     maxLength: 64,
-    pattern: '^[^:\\r\\n]*$',
-    rule: { en: 'be one line without a colon', 'zh-CN': '为不含冒号的单行文本' },
     reload: 'live',
   }),
   'platform.authenticators.rate-limit.account-max-attempts': key.integer({

@@ -1,4 +1,4 @@
-import { signInWays } from '@plinth/admin'
+import { backOffice, signInWays } from '@plinth/admin'
 import { createPurgeTask, rowsBefore } from '@plinth/coordination'
 import { database, type WithDatabase } from '@plinth/database'
 import { events } from '@plinth/events'
@@ -11,6 +11,7 @@ import { rateLimiter } from '@plinth/rate-limit'
 import { sharedStore } from '@plinth/shared-store'
 import { site } from '@plinth/site'
 import { configCentre, PluginEncryption, PluginEncryptionKey } from '@plinth/system-config'
+import { pages } from './admin-pages.ts'
 import { adminRoutes } from './admin-routes.ts'
 import { AttemptLimits } from './attempt-limits.ts'
 import { AuthenticatorViews } from './authenticator-views.ts'
@@ -18,7 +19,7 @@ import { Authenticators, methodNames } from './authenticators.ts'
 import { Challenges } from './challenges.ts'
 import { keys, secretKeyName } from './config.ts'
 import { businessError, messages, permissions } from './declarations.ts'
-import { authenticatorTables, entities, PasskeyRow, TotpRow } from './entities.ts'
+import { authenticatorTables, entities, NetworkRow, PasskeyRow, TotpRow } from './entities.ts'
 import { KnownNetworks } from './known-networks.ts'
 import { createAuthenticators } from './migrations/0001-create-authenticators.ts'
 import { factorChanged, mailNotices } from './notices.ts'
@@ -63,6 +64,7 @@ export default definePlugin({
     proofMethod,
     personalData.of(({ database }: WithDatabase) => ({ authenticators: authenticatorTables(database) })),
     optional(signInWays.of([passkeySignIn, secondFactorSignIn])),
+    ...backOffice({ pages }),
   ],
   config: keys,
   configGroups: { authenticators: { en: 'Passkeys and second factors', 'zh-CN': '通行密钥与第二因素' } },
@@ -87,7 +89,7 @@ export default definePlugin({
     const recoveryCodes = new RecoveryCodes(db)
     const passkeys = new Passkeys({
       db,
-      challenges: new Challenges({ store, clock }),
+      challenges: new Challenges(store),
       siteOf,
       issuerOf,
       onSuspected: (passkey) => authenticators.suspect(passkey),
@@ -137,7 +139,12 @@ export default definePlugin({
       strength: 'possession',
       isAvailable: (userId) => totp.isSetUp(userId),
       secondFactor: { isSetUp: (userId) => totp.isSetUp(userId), canSetUp: () => true },
-      reset: async (userId) => (await db.fork().nativeDelete(TotpRow, { userId })) > 0,
+      reset: async (userId) => {
+        const em = db.fork()
+        // The networks may be those of an attacker.
+        await em.nativeDelete(NetworkRow, { userId })
+        return (await em.nativeDelete(TotpRow, { userId })) > 0
+      },
     })
     contribute(proofMethod, methodNames.recoveryCode, {
       strength: 'knowledge',

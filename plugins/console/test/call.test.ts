@@ -103,7 +103,10 @@ t.test('each code of the server is one kind of error, and the end of the session
     t.equal(failure?.reason, 'shop.closed')
     t.strictSame(failure?.faults, [{ field: 'name', message: `message ${next}` }])
   }
-  t.equal(seen.signedOut, 1)
+  t.equal(seen.signedOut, 0, 'a rejected code of another plugin does not end the session')
+  const ended = clientOf(() => envelope('401', { reason: 'iam.token-missing' }))
+  t.equal((await failureOf(ended.api.call(read, { signal: never })))?.kind, 'signed-out')
+  t.equal(ended.seen.signedOut, 1)
   const errors = [{ field: 'a', message: 'b' }]
   t.strictSame(new CallFailure('invalid', '', { data: { errors, field: 'c' } }).faults, errors)
   t.strictSame(new CallFailure('failed', '', { data: { reason: 7 } }).reason, '')

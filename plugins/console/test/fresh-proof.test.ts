@@ -1,8 +1,7 @@
 /** Tests fresh proofs in the back office: the form keeps its values, and the operation runs once. */
-import { until } from '@plinth/dev/testing'
 import type { Page } from 'playwright-core'
 import t from 'tap'
-import { openSignedIn, password, startBackOffice } from './fixtures/back-office.ts'
+import { ageProofs, openSignedIn, password, startBackOffice } from './fixtures/back-office.ts'
 import { findAccessibilityProblems, skip } from './fixtures/browser.ts'
 
 t.test('an action asks for the password in place, and continues after it', { skip, timeout: 600_000 }, async (t) => {
@@ -10,16 +9,7 @@ t.test('an action asks for the password in place, and continues after it', { ski
     set: { 'platform.iam.fresh-proof.enabled': 'true' },
   })
   const { page, complaints } = await openSignedIn(t.teardown, office.url)
-  /** Makes the last proof of all sessions an old one, as if an hour had passed. */
-  const age = async (one: Page = page) => {
-    await office.db.execute('update iam_token set proven_at = ?', [new Date(Date.now() - 3_600_000)])
-    await office.db.execute('update iam_epoch set epoch = epoch + 1')
-    const isOld = async () => {
-      const { code } = await (await one.request.get(`${office.url}../api/v1/auth/proof?maxAgeSeconds=300`)).json()
-      return code === '401'
-    }
-    await until(isOld, 'the server knows that the proof is old')
-  }
+  const age = (one: Page = page) => ageProofs(office, one)
   const users = async () =>
     (await office.db.query<{ username: string }>('select username from iam_user order by id')).map(
       ({ username }) => username,

@@ -37,7 +37,7 @@ t.test('users manage their own account, whatever their roles allow', { skip, tim
   t.equal(await sessions.locator('tbody tr').count(), 1, 'the other session has ended, this one goes on')
   await other.page.reload()
   await other.page.getByRole('heading', { name: 'Sign in' }).waitFor()
-  await other.page.fill('input[autocomplete=username]', 'anna')
+  await other.page.fill('input[autocomplete^=username]', 'anna')
   await other.page.fill('input[autocomplete=current-password]', 'Another-office-2027')
   await other.page.click('button[type=submit]')
   await other.page.locator('nav').first().waitFor()

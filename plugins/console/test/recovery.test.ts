@@ -72,7 +72,7 @@ t.test(
     await save.click()
     await page.getByRole('heading', { name: 'Your password is saved' }).waitFor()
     await page.getByRole('link', { name: 'Back to sign-in' }).click()
-    await page.fill('input[autocomplete=username]', 'ann')
+    await page.fill('input[autocomplete^=username]', 'ann')
     await page.fill('input[autocomplete=current-password]', 'Another-office-2027')
     await page.click('button[type=submit]')
     await page.locator('nav').first().waitFor()

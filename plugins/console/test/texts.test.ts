@@ -6,6 +6,8 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type * as served from '@plinth/install'
 import t from 'tap'
+import factorsEn from '../web/admin/factors/text/en.json' with { type: 'json' }
+import factorsZhCN from '../web/admin/factors/text/zh-CN.json' with { type: 'json' }
 import composeEn from '../web/admin/own/compose/text/en.json' with { type: 'json' }
 import composeZhCN from '../web/admin/own/compose/text/zh-CN.json' with { type: 'json' }
 import centreEn from '../web/admin/own/config-centre/text/en.json' with { type: 'json' }
@@ -14,6 +16,10 @@ import pluginsEn from '../web/admin/own/product-plugins/text/en.json' with { typ
 import pluginsZhCN from '../web/admin/own/product-plugins/text/zh-CN.json' with { type: 'json' }
 import rolesEn from '../web/admin/own/role-matrix/text/en.json' with { type: 'json' }
 import rolesZhCN from '../web/admin/own/role-matrix/text/zh-CN.json' with { type: 'json' }
+import securityEn from '../web/admin/own/security/text/en.json' with { type: 'json' }
+import securityZhCN from '../web/admin/own/security/text/zh-CN.json' with { type: 'json' }
+import providersEn from '../web/admin/providers/text/en.json' with { type: 'json' }
+import providersZhCN from '../web/admin/providers/text/zh-CN.json' with { type: 'json' }
 import recoveryEn from '../web/admin/recovery/text/en.json' with { type: 'json' }
 import recoveryZhCN from '../web/admin/recovery/text/zh-CN.json' with { type: 'json' }
 import adminEn from '../web/admin/text/en.json' with { type: 'json' }
@@ -38,12 +44,34 @@ const placeholders = (text: string) => (text.match(/\{\{\w+\}\}/g) ?? []).sort()
 
 t.test('I-201 both languages have every text, with the same placeholders', async (t) => {
   const english = new Map(
-    [en, adminEn, composeEn, centreEn, pluginsEn, recoveryEn, rolesEn, walletEn].flatMap((texts) => flat(texts)),
+    [
+      en,
+      adminEn,
+      composeEn,
+      centreEn,
+      factorsEn,
+      pluginsEn,
+      providersEn,
+      recoveryEn,
+      rolesEn,
+      securityEn,
+      walletEn,
+    ].flatMap((texts) => flat(texts)),
   )
   const chinese = new Map(
-    [zhCN, adminZhCN, composeZhCN, centreZhCN, pluginsZhCN, recoveryZhCN, rolesZhCN, walletZhCN].flatMap((texts) =>
-      flat(texts),
-    ),
+    [
+      zhCN,
+      adminZhCN,
+      composeZhCN,
+      centreZhCN,
+      factorsZhCN,
+      pluginsZhCN,
+      providersZhCN,
+      recoveryZhCN,
+      rolesZhCN,
+      securityZhCN,
+      walletZhCN,
+    ].flatMap((texts) => flat(texts)),
   )
   t.same([...chinese.keys()], [...english.keys()])
   for (const [key, text] of english) {
@@ -84,6 +112,7 @@ t.test('I-200 no source of the wizard stores data or puts data into an address',
   // Only these files may use the storage, the history or the address of the browser.
   const keep = [
     'admin/pages/row-actions.tsx',
+    'admin/providers/provider-flow.ts',
     'admin/recovery/mail-link.ts',
     'admin/shell/drafts.ts',
     'admin/shell/kept-context.ts',

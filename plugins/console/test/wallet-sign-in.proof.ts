@@ -171,7 +171,7 @@ t.test(
 
     const main = page.locator('main')
     t.match(await main.innerText(), new RegExp(`signed in as ${bert.address.toLowerCase()}`))
-    t.strictSame(await page.locator('nav a').allInnerTexts(), ['Overview', 'My account'])
+    t.strictSame(await page.locator('nav a').allInnerTexts(), ['Overview', 'Access'])
     t.strictSame(await findAccessibilityProblems(page), [])
     await page.setViewportSize({ width: 390, height: 844 })
     t.equal(await findHorizontalOverflow(page), 0)

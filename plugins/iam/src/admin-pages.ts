@@ -156,7 +156,19 @@ const user = adminDetail('getAdminIamUsersById', (it) => ({
   ],
   related: [
     { page: 'iam.user-sessions', title: text('Sessions', '会话'), filter: { id: 'id' } },
+    {
+      page: 'authenticators.user',
+      title: text('Passkeys and second factors', '通行密钥与第二因素'),
+      filter: { id: 'id' },
+      optional: true,
+    },
     { page: 'iam.api-tokens', title: text('API tokens', 'API 令牌'), filter: { userId: 'id' } },
+    {
+      page: 'sign-in-oidc.identities',
+      title: text('Linked identities', '关联身份'),
+      filter: { userId: 'id' },
+      optional: true,
+    },
     { page: 'iam.login-audit', title: text('Logins', '登录记录'), filter: { userId: 'id' } },
     {
       page: 'iam.audit',

@@ -189,6 +189,16 @@ export interface Identity {
     prove: (userId: number) => Promise<void>,
   ): Promise<Session>
   /**
+   * Ends sessions of a user because of an event outside of this product, for example a logout at an identity provider.
+   * Records the action in the audit.
+   *
+   * @param sessionIds ids of sessions of this user; others are ignored
+   * @returns the number of sessions that ended
+   */
+  endSessions(userId: number, sessionIds: readonly number[], actor: Actor): Promise<number>
+  /** Returns the ids of the sessions of a user that have not ended and were opened with this method of a `LoginAttempt`. */
+  sessionsOpenedBy(userId: number, method: string): Promise<readonly number[]>
+  /**
    * Returns the sign-in that waits for a second factor. Changes nothing.
    *
    * @throws BusinessError "401" `iam.pending-sign-in-invalid` for a token that is unknown, used or expired, after five
@@ -318,6 +328,14 @@ export interface ExternalIdentity {
   readonly proof?: string
 }
 
+/** Change of the roles and the organisation of a user. See `Accounts.adjustGrants`. */
+export interface GrantAdjustment {
+  readonly add: readonly number[]
+  readonly remove: readonly number[]
+  /** Absent: the organisation stays. */
+  readonly orgId?: number | undefined
+}
+
 /** An invalid name or address of an account, and the violated rule. */
 export interface AccountProblem {
   readonly field: 'username' | 'email' | 'mobile'
@@ -404,6 +422,35 @@ export interface Accounts {
   bindExternal(userId: number, subject: ExternalIdentity, actor: Actor): Promise<void>
   /** Returns whether the user has an external identity of this provider. */
   hasExternal(userId: number, provider: string): Promise<boolean>
+  /**
+   * Removes an external identity of a user. Does nothing if the user does not have it.
+   *
+   * @throws BusinessError "404" `iam.user-unknown`, "403" `iam.beyond-own-authority`, "409" `iam.last-sign-in-way` if the
+   *   user could not sign in any more: without a password, another external identity and a `ProofMethod` with `signsIn`
+   */
+  unbindExternal(userId: number, subject: Pick<ExternalIdentity, 'provider' | 'subject'>, actor: Actor): Promise<void>
+  /**
+   * Adds and removes roles of a user as an identity provider states, and sets the organisation. Never adds or removes the
+   * role `super-admin`. Ignores unknown roles. Changes of the same user run one after another.
+   *
+   * @param change computes the change from the ids of the roles that the user has. It must only use the database.
+   * @throws BusinessError "404" `iam.user-unknown`
+   */
+  adjustGrants(
+    userId: number,
+    change: (heldRoleIds: readonly number[]) => Promise<GrantAdjustment>,
+    actor: Actor,
+  ): Promise<void>
+  /**
+   * Checks that an actor may decide that users get these roles and this organisation.
+   *
+   * @throws BusinessError "404" `iam.role-unknown`, also for the role `super-admin`, "403" `iam.beyond-own-authority`,
+   *   `iam.organisation-out-of-scope`
+   */
+  assertMayGrant(
+    grant: { readonly roleIds: readonly number[]; readonly orgId: number | null },
+    actor: Actor,
+  ): Promise<void>
   /** Writes the permission catalogue to a new database. Can be called again. */
   seed(): Promise<void>
 }
@@ -616,6 +663,11 @@ export interface GuardedAttempt extends LoginAttempt {
 export interface LoginGuard {
   /** Throws a `BusinessError` to reject the attempt. The login audit then contains the text of this error. */
   beforeAttempt(attempt: GuardedAttempt): void | Promise<void>
+  /**
+   * Called after a correct first factor, before a session or a sign-in that waits for a second factor begins. Throws a
+   * `BusinessError` to reject the attempt. It may reveal facts about the account, because the caller has proven it.
+   */
+  beforeSession?(attempt: GuardedAttempt & { readonly userId: number }): void | Promise<void>
   afterAttempt?(attempt: GuardedAttempt, outcome: { readonly success: boolean }): void | Promise<void>
 }
 
@@ -627,7 +679,10 @@ export const loginGuard = extensionPoint<LoginGuard>('iam.login-guard', {
   from: '@plinth/iam',
   live: true,
   names: shape.dotted,
-  shape: shape.object<LoginGuard>({ beforeAttempt: shape.function }, { afterAttempt: shape.function }),
+  shape: shape.object<LoginGuard>(
+    { beforeAttempt: shape.function },
+    { beforeSession: shape.function, afterAttempt: shape.function },
+  ),
 })
 
 /** Allows a rename guard to look up external identities. */

@@ -12,6 +12,7 @@ export { renewedSessionSchema, respondWithProof } from './proof/proof-routes.ts'
 export { tokenOf } from './proof/request-token.ts'
 export {
   assertMaySetCookie,
+  clearCookie,
   cookieToken,
   openedSessionSchema,
   respondWithSession,

@@ -12,6 +12,7 @@ import type { Plugin } from '@plinth/kernel'
 import openPlatform from '@plinth/open-platform'
 import rateLimit from '@plinth/rate-limit'
 import { rateLimitStores } from '@plinth/rate-limit-stores'
+import signInOidc from '@plinth/sign-in-oidc'
 import systemConfig from '@plinth/system-config'
 import systemConfigAdmin from '@plinth/system-config/admin'
 import template from '@plinth/template'
@@ -22,6 +23,7 @@ export const operations: readonly Plugin[] = [
   accountRecovery,
   verificationCodes,
   authenticators,
+  signInOidc,
   rateLimit,
   ...rateLimitStores,
   systemConfig,

@@ -24,8 +24,9 @@ export const keys = {
   'platform.site.url': key.string({
     title: { en: 'Site address', 'zh-CN': '站点地址' },
     description: {
-      en: 'Public address of the product, including the context path, for example https://shop.example.com.',
-      'zh-CN': '本产品的公开访问地址，含上下文路径，例如 https://shop.example.com。',
+      en: 'Public address of the product, including the context path, for example https://shop.example.com. Passkeys only work for the host for which they were created: after a change of the host, users need another way to sign in.',
+      'zh-CN':
+        '本产品的公开访问地址，含上下文路径，例如 https://shop.example.com。通行密钥只对创建时的主机名有效：更改主机名后，用户需要使用其他登录方式。',
     },
     default: '',
     maxLength: 512,

@@ -139,7 +139,7 @@ export const builtInPages: readonly BuiltInPage[] = [
     kind: 'own',
     id: 'authenticators.security',
     title: text('Sign-in and security', '登录与安全'),
-    place: { group: 'access', order: 91 },
+    place: { group: 'access', order: 92 },
     source: 'getAuthAuthenticators',
     operations: [
       'postAuthPasskeysOptions',
@@ -152,7 +152,11 @@ export const builtInPages: readonly BuiltInPage[] = [
       'postAuthRecoveryCodes',
     ],
     parts: {
-      getAuthOidcIdentities: ['getAuthOidcProviders', 'postAuthOidcByProviderLinkStart', 'deleteAuthOidcIdentitiesById'],
+      getAuthOidcIdentities: [
+        'getAuthOidcProviders',
+        'postAuthOidcByProviderLinkStart',
+        'deleteAuthOidcIdentitiesById',
+      ],
     },
   },
   composePage,

@@ -138,7 +138,8 @@ class PageLook {
       const related = this.#pages.get(id)
       if (related === undefined && optional) continue
       const source = related && this.#operations.get(related.source)
-      if (related?.kind !== 'list') this.faults.push(`the related page "${id}" is not a list`)
+      if (related?.kind !== 'list' && related?.kind !== 'detail')
+        this.faults.push(`the related page "${id}" is not a list or a detail`)
       for (const name of Object.keys(filter)) {
         const isKnown = source === undefined || name in source.query || name in source.params
         if (!isKnown) this.faults.push(`"${name}" is not a filter of "${id}"`)

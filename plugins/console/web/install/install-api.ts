@@ -48,6 +48,10 @@ interface CallOptions {
   readonly signal?: AbortSignal | undefined
 }
 
+interface Pages {
+  readonly groups: readonly { readonly pages: readonly { readonly id: string }[] }[]
+}
+
 /** Maximum number of records to read. The records of the running installation are among them. */
 const recordLimit = 100
 
@@ -73,6 +77,12 @@ export class InstallApi {
   async entries(): Promise<readonly string[]> {
     const { entries } = await this.#call<{ entries: readonly string[] }>('entries')
     return entries
+  }
+
+  /** Returns the ids of the pages of the back office that the signed-in user may see. */
+  async pages(): Promise<readonly string[]> {
+    const { groups } = await this.#call<Pages>('../admin/console/pages')
+    return groups.flatMap(({ pages }) => pages.map(({ id }) => id))
   }
 
   /** Checks whether the caller has access, with or without a token. */

@@ -1,7 +1,10 @@
+import type factorTexts from '../admin/factors/text/en.json'
 import type composeTexts from '../admin/own/compose/text/en.json'
 import type configCentreTexts from '../admin/own/config-centre/text/en.json'
 import type pluginTexts from '../admin/own/product-plugins/text/en.json'
 import type roleTexts from '../admin/own/role-matrix/text/en.json'
+import type securityTexts from '../admin/own/security/text/en.json'
+import type providerTexts from '../admin/providers/text/en.json'
 import type recoveryTexts from '../admin/recovery/text/en.json'
 import type adminTexts from '../admin/text/en.json'
 import type walletTexts from '../admin/wallet/text/en.json'
@@ -23,6 +26,9 @@ export type TextKey =
   | KeyOf<typeof en>
   | KeyOf<typeof adminTexts>
   | KeyOf<typeof composeTexts>
+  | KeyOf<typeof factorTexts>
+  | KeyOf<typeof providerTexts>
+  | KeyOf<typeof securityTexts>
   | KeyOf<typeof configCentreTexts>
   | KeyOf<typeof pluginTexts>
   | KeyOf<typeof roleTexts>

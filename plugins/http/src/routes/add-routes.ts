@@ -245,6 +245,12 @@ const contentSecurityPolicy = {
 
 const transportSecurity = { name: 'strict-transport-security', value: 'max-age=31536000; includeSubDomains' } as const
 
+/** Frames of other sites cannot use passkeys of this site (Permissions Policy, W3C; WebAuthn Level 3, 5.9). */
+const permissionsPolicy = {
+  name: 'permissions-policy',
+  value: 'publickey-credentials-get=(self), publickey-credentials-create=(self)',
+} as const
+
 /**
  * Adds raw routes, Fastify plugins and the API reference. They are in a separate context, because their security
  * headers cost more time than a whole envelope route.
@@ -258,6 +264,7 @@ export async function addPages(
     await pages.register(helmet, { contentSecurityPolicy, strictTransportSecurity: false })
     // Helmet would also send this header on plain HTTP, which RFC 6797, section 7.2, forbids.
     pages.addHook('onRequest', (request, reply, done) => {
+      reply.header(permissionsPolicy.name, permissionsPolicy.value)
       if (request.isHttps) reply.header(transportSecurity.name, transportSecurity.value)
       done()
     })

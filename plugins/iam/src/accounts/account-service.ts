@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { SqlEntityManager } from '@mikro-orm/sql'
 import { isBusinessError } from '@plinth/kernel'
-import { userInScope } from '../access/data-scope.ts'
+import { assertOrgInScope, userInScope } from '../access/data-scope.ts'
 import type { PermissionCatalogue } from '../access/permission-catalogue.ts'
 import { findRoleHolders } from '../access/roles.ts'
 import { revokeApiTokensOf } from '../api-tokens/api-tokens.ts'
@@ -11,12 +11,15 @@ import {
   type Accounts,
   type Actor,
   type ExternalIdentity,
+  type GrantAdjustment,
   type NewUser,
   superAdminRole,
 } from '../contract.ts'
 import { businessError } from '../declarations.ts'
-import { ExternalIdentityRow, Role, User } from '../entities.ts'
+import { ExternalIdentityRow, Role, User, UserRole } from '../entities.ts'
+import type { ProofMethod } from '../proof/contract.ts'
 import { loginLookupOf, normalizeOptionalEmail, normalizeOptionalMobile, normalizeUsername } from './account-names.ts'
+import { signInWaysOf } from './credentials.ts'
 import type { UserDependencies, Users } from './users.ts'
 
 /**
@@ -31,6 +34,7 @@ const usersPerQuery = 500
 interface AccountDependencies extends UserDependencies {
   readonly users: Users
   readonly catalogue: PermissionCatalogue
+  readonly proofMethods: ReadonlyMap<string, ProofMethod>
 }
 
 /** Implements the service `accounts`, by which other plugins access users. */
@@ -166,6 +170,51 @@ export class AccountService implements Accounts {
       await em.flush()
       await this.#parts.audit.record(actor, 'user.bind-external', userId, { provider: subject.provider })
     })
+  }
+
+  unbindExternal(
+    userId: number,
+    { provider, subject }: Pick<ExternalIdentity, 'provider' | 'subject'>,
+    actor: Actor,
+  ): Promise<void> {
+    return this.#parts.db.transactional(async (em) => {
+      await this.#parts.authority.lock()
+      await userInScope(em, userId, actor)
+      await this.#parts.rules.assertMayActOn(em, userId, actor)
+      const bound = await em.findOne(ExternalIdentityRow, { provider, subject, userId })
+      if (bound === null) return
+      if ((await signInWaysOf(em, userId, this.#parts.proofMethods)).length < 2) throw businessError('last-sign-in-way')
+      await em.nativeDelete(ExternalIdentityRow, { id: bound.id })
+      await this.#parts.audit.record(actor, 'user.unbind-external', userId, { provider })
+    })
+  }
+
+  async adjustGrants(
+    userId: number,
+    change: (heldRoleIds: readonly number[]) => Promise<GrantAdjustment>,
+    actor: Actor,
+  ): Promise<void> {
+    await this.#parts.db.transactional(async (em) => {
+      await this.#parts.authority.lock()
+      const held = (await em.find(UserRole, { userId })).map(({ roleId }) => roleId)
+      const { add, remove, orgId } = await change(held)
+      const changeable = await em.find(Role, { id: { $in: [...add, ...remove] }, builtIn: false })
+      const isChangeable = (id: number) => changeable.some((role) => role.id === id)
+      const kept = held.filter((id) => !remove.includes(id) || !isChangeable(id))
+      const roleIds = [...new Set([...kept, ...add.filter(isChangeable)])]
+      await this.#parts.users.update(userId, { roleIds, ...(orgId === undefined ? {} : { orgId }) }, undefined, actor)
+    })
+  }
+
+  async assertMayGrant(
+    { roleIds, orgId }: { readonly roleIds: readonly number[]; readonly orgId: number | null },
+    actor: Actor,
+  ): Promise<void> {
+    const em = this.#parts.db.fork()
+    if ((await em.count(Role, { id: { $in: [...roleIds] }, builtIn: true })) > 0)
+      throw businessError('role-unknown', { data: { field: 'roleIds' } })
+    await this.#parts.rules.assertMayGrant(em, roleIds, actor)
+    if (orgId !== null && 'principal' in actor) assertOrgInScope(actor.principal, orgId)
   }
 
   seed(): Promise<void> {

@@ -57,17 +57,8 @@ export class CredentialService implements Credentials {
     return signInPolicyOf(this.#parts.db.fork(), userId)
   }
 
-  async signInWaysOf(userId: number): Promise<readonly string[]> {
-    const em = this.#parts.db.fork()
-    const user = await em.findOne(User, userId)
-    const external = await em.find(ExternalIdentityRow, { userId }, { orderBy: { id: 'asc' } })
-    const methods = await Promise.all(
-      [...this.#parts.proofMethods].map(async ([name, method]) =>
-        method.signsIn === true && (await method.isAvailable(userId)) ? [name] : [],
-      ),
-    )
-    const password = user?.passwordHash == null ? [] : ['password']
-    return [...password, ...external.map(({ provider }) => `external:${provider}`), ...methods.flat()]
+  signInWaysOf(userId: number): Promise<readonly string[]> {
+    return signInWaysOf(this.#parts.db.fork(), userId, this.#parts.proofMethods)
   }
 
   change<T>(userId: number, actor: Actor, work: (account: LockedCredentials) => Promise<T>): Promise<T> {
@@ -106,7 +97,7 @@ export class CredentialService implements Credentials {
       },
       async resetSecondFactors() {
         const methods: string[] = []
-        for (const [name, { reset }] of proofMethods) if (await reset?.(id)) methods.push(name)
+        for (const [name, { reset }] of [...proofMethods].sort()) if (await reset?.(id)) methods.push(name)
         if (methods.length > 0)
           await events?.publish(secondFactorsReset, { userId: id, methods }, { key: `user:${id}` })
         return methods
@@ -133,3 +124,20 @@ const knownHolder = (user: User): CredentialHolder => ({
 })
 
 const holderOf = (user: User | null) => (user === null ? undefined : knownHolder(user))
+
+/** See `Credentials.signInWaysOf`. */
+export async function signInWaysOf(
+  em: SqlEntityManager,
+  userId: number,
+  proofMethods: ReadonlyMap<string, ProofMethod>,
+): Promise<readonly string[]> {
+  const user = await em.findOne(User, userId)
+  const external = await em.find(ExternalIdentityRow, { userId }, { orderBy: { id: 'asc' } })
+  const methods = await Promise.all(
+    [...proofMethods].map(async ([name, method]) =>
+      method.signsIn === true && (await method.isAvailable(userId)) ? [name] : [],
+    ),
+  )
+  const password = user?.passwordHash == null ? [] : ['password']
+  return [...password, ...external.map(({ provider }) => `external:${provider}`), ...methods.flat()]
+}

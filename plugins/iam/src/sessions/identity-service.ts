@@ -1,6 +1,7 @@
 import type { Database } from '@plinth/database'
 import { assertOrgInScope, outOfScope, rowsInScope, usersInScope } from '../access/data-scope.ts'
 import type {
+  Actor,
   BearerRequest,
   Identity,
   LoginAttempt,
@@ -12,7 +13,7 @@ import type {
 import { businessError } from '../declarations.ts'
 import { User } from '../entities.ts'
 import type { Login } from './login.ts'
-import type { ProvenSession } from './sessions.ts'
+import type { ProvenSession, Sessions } from './sessions.ts'
 import type { TokenCheck } from './token-check.ts'
 
 const batch = 500
@@ -21,11 +22,18 @@ export class IdentityService implements Identity {
   readonly #db: Database
   readonly #tokens: TokenCheck
   readonly #login: Login
+  readonly #sessions: Sessions
 
-  constructor({ db, tokens, login }: { readonly db: Database; readonly tokens: TokenCheck; readonly login: Login }) {
-    this.#db = db
-    this.#tokens = tokens
-    this.#login = login
+  constructor(parts: {
+    readonly db: Database
+    readonly tokens: TokenCheck
+    readonly login: Login
+    readonly sessions: Sessions
+  }) {
+    this.#db = parts.db
+    this.#tokens = parts.tokens
+    this.#login = parts.login
+    this.#sessions = parts.sessions
   }
 
   authenticate(token: string, bearer?: BearerRequest): Principal | Promise<Principal> {
@@ -100,6 +108,14 @@ export class IdentityService implements Identity {
     prove: (userId: number) => Promise<void>,
   ): Promise<Session> {
     return this.#login.proveAgain(await this.#sessionOf(token), method, attempt, prove)
+  }
+
+  endSessions(userId: number, sessionIds: readonly number[], actor: Actor): Promise<number> {
+    return this.#sessions.end(userId, sessionIds, actor)
+  }
+
+  sessionsOpenedBy(userId: number, method: string): Promise<readonly number[]> {
+    return this.#sessions.openedBy(userId, method)
   }
 
   findPendingSignIn(pendingToken: string): Promise<PendingAccount> {

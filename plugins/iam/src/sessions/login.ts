@@ -262,8 +262,9 @@ export class Login {
    * nothing has changed since the password or proof was checked.
    */
   async #open(user: User, attempt: LoginAttempt, hash?: { stored: string; renewed: string }): Promise<SignIn> {
-    const { db, clock, sessions, secondFactors, audit } = this.#parts
+    const { db, clock, sessions, secondFactors, audit, loginGuards } = this.#parts
     if (!user.enabled) throw businessError('user-disabled')
+    for (const guard of loginGuards.values()) await guard.beforeSession?.({ ...attempt, userId: user.id })
     const required = attempt.secondFactor === undefined ? await secondFactors.requirementFor(user.id) : undefined
     return db.transactional(async (em) => {
       const seenAt = required === undefined ? new Date(clock.now()) : null

@@ -237,6 +237,27 @@ export class Sessions {
     })
   }
 
+  /** See `Identity.endSessions`. */
+  end(userId: number, sessionIds: readonly number[], actor: Actor): Promise<number> {
+    const { db, authority, audit, clock } = this.#parts
+    return db.transactional(async (em) => {
+      await authority.lock()
+      const where = { id: { $in: [...sessionIds] }, userId, revokedAt: null }
+      const ended = await em.nativeUpdate(Token, where, { revokedAt: new Date(clock.now()) })
+      if (ended === 0) return 0
+      await authority.changeOf(userId)
+      await audit.record(actor, 'session.revoke-all', userId, { count: ended }, 'user')
+      return ended
+    })
+  }
+
+  /** See `Identity.sessionsOpenedBy`. */
+  async openedBy(userId: number, method: string): Promise<readonly number[]> {
+    const { db, clock } = this.#parts
+    const where = { userId, method, revokedAt: null, expiresAt: { $gt: new Date(clock.now()) } }
+    return (await db.fork().find(Token, where, { fields: ['id'] })).map(({ id }) => id)
+  }
+
   /**
    * Ends all sessions of a user except `except`, without recording a permission change, which the caller must do. Also
    * ends idle sessions, because a longer idle timeout would make them valid again, and sign-ins that wait for a second

@@ -167,9 +167,9 @@ export class Api {
     // A server that is unavailable, or still executes the first call with this key, has not reported the outcome.
     if (code === '200' || (kind !== 'away' && facts['reason'] !== 'idempotency.in-progress')) delete keys[content]
     if (code === '200') return data as T
-    // A rejected proof of another plugin can have the same code, and does not end the session.
-    if (kind === 'signed-out' && (input.isProof !== true || String(facts['reason']).startsWith('iam.')))
-      this.#onSignedOut()
+    // A rejected proof or code of another plugin can have the same code, and does not end the session.
+    const reason = String(facts['reason'] ?? '')
+    if (kind === 'signed-out' && (reason === '' || reason.startsWith('iam.'))) this.#onSignedOut()
     throw new CallFailure(kind, message, { traceId, data: facts })
   }
 

@@ -13,6 +13,13 @@ export const provenIdentity = { method: 'GET', path: '/api/v1/auth/proof' } as c
 export const proveIdentity = { method: 'POST', path: '/api/v1/auth/proof' } as const
 export const walletProofChallenge = { method: 'POST', path: '/api/v1/auth/wallet/proof/challenge' } as const
 export const walletProof = { method: 'POST', path: '/api/v1/auth/wallet/proof' } as const
+export const passkeyProofOptions = { method: 'POST', path: '/api/v1/auth/proof/passkey/options' } as const
+export const passkeyProof = { method: 'POST', path: '/api/v1/auth/proof/passkey' } as const
+export const totpProof = { method: 'POST', path: '/api/v1/auth/proof/totp' } as const
+export const linkedProviders = { method: 'GET', path: '/api/v1/auth/oidc/identities' } as const
+export const providerLink = { method: 'POST', path: '/api/v1/auth/oidc/{provider}/link/callback' } as const
+export const providerProofStart = { method: 'POST', path: '/api/v1/auth/oidc/{provider}/proof/start' } as const
+export const providerProof = { method: 'POST', path: '/api/v1/auth/oidc/{provider}/proof/callback' } as const
 export const logout = { method: 'POST', path: '/api/v1/auth/logout' } as const
 export const ownAccount = { method: 'GET', path: '/api/v1/iam/users/me' } as const
 export const navigationPages = { method: 'GET', path: '/api/v1/admin/console/pages' } as const
@@ -29,4 +36,17 @@ export interface Account {
   readonly username: string
   /** Codes of all permissions that the roles of the user contain. */
   readonly permissions: readonly string[]
+}
+
+/** Accounts of providers that the user has linked. */
+export interface LinkedProviders {
+  readonly identities: readonly {
+    readonly id: number
+    /** Id of the provider; null if the product no longer has it. */
+    readonly provider: string | null
+    readonly title: string
+    /** Name of the account at the provider. */
+    readonly subjectShown: string
+    readonly createdAt: string
+  }[]
 }

@@ -35,6 +35,7 @@ export const ownPages: Readonly<Record<string, OwnPageScripts>> = {
   },
   'console.plugins': { view: lazy(() => import('./product-plugins/plugins-page.tsx')) },
   'notification.compose': { view: lazy(() => import('./compose/compose-page.tsx')) },
+  'authenticators.security': { view: lazy(() => import('./security/security-page.tsx')) },
   'iam.role-matrix': { view: lazy(() => import('./role-matrix/role-matrix.tsx')) },
 }
 

@@ -8,7 +8,7 @@ import { CallFailure } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
 import { usePolling } from '../api/live.tsx'
 import { onePage } from '../api/operations.ts'
-import type { Column, DetailPage, ListPage, Page } from '../api/page-types.ts'
+import type { Action, Column, DetailPage, ListPage, Page } from '../api/page-types.ts'
 import { type Row, valueAt, valuesFromRow } from '../api/row-values.ts'
 import { useWhyNot } from '../api/why-not.ts'
 import { LazyCharts } from '../charts/lazy-charts.tsx'
@@ -70,26 +70,7 @@ function DetailView({ page, id }: { readonly page: DetailPage; readonly id: stri
           <Heading column={heading} row={row} text={name === '' ? page.title : name} />
         </h1>
         <div className={classes.buttons}>
-          {page.actions
-            .filter((action) => isActionAvailable(action, row))
-            .map((action) => (
-              <Button
-                key={action.label}
-                size="sm"
-                variant={action.tone === 'danger' ? 'outline' : 'default'}
-                {...(action.tone === 'danger' ? { color: 'red' } : {})}
-                disabled={!action.allowed}
-                title={whyNot(action)}
-                {...(isFile(action) && action.allowed
-                  ? fileLinkOf(api, action, row)
-                  : {
-                      ...(action.undo === undefined ? { 'aria-haspopup': 'dialog' as const } : {}),
-                      onClick: () => choose({ action, row }),
-                    })}
-              >
-                {action.label}
-              </Button>
-            ))}
+          <ActionButtons actions={page.actions} row={row} onChoose={(action) => choose({ action, row })} />
           {page.form !== undefined && (
             <Button
               size="sm"
@@ -106,16 +87,11 @@ function DetailView({ page, id }: { readonly page: DetailPage; readonly id: stri
       </div>
       <Tiles tiles={page.tiles} />
       <LazyCharts charts={page.charts} />
-      {page.sections.map(({ title, columns }) => (
-        <section key={title ?? ''} className={classes.section}>
-          {title !== undefined && <h2>{title}</h2>}
-          <RowDetails columns={columns} row={row} isHeaded={title !== undefined} />
-        </section>
-      ))}
+      <Sections page={page} row={row} />
       {page.related.map(({ page: list, title, filter }) => (
         <section key={`${list} ${title}`} className={classes.related}>
           <h2>{title}</h2>
-          <RelatedList page={list} filter={valuesFromRow(filter, row)} />
+          <Related page={list} filter={valuesFromRow(filter, row)} />
         </section>
       ))}
       {isChanging && page.form !== undefined && (
@@ -125,6 +101,46 @@ function DetailView({ page, id }: { readonly page: DetailPage; readonly id: stri
     </>
   )
 }
+
+interface ActionButtonsProps {
+  readonly actions: readonly Action[]
+  readonly row: Row
+  onChoose(action: Action): void
+}
+
+/** Buttons for the actions that are available for the object. */
+function ActionButtons({ actions, row, onChoose }: ActionButtonsProps) {
+  const whyNot = useWhyNot()
+  const api = useApi()
+  return actions
+    .filter((action) => isActionAvailable(action, row))
+    .map((action) => (
+      <Button
+        key={action.label}
+        size="sm"
+        variant={action.tone === 'danger' ? 'outline' : 'default'}
+        {...(action.tone === 'danger' ? { color: 'red' } : {})}
+        disabled={!action.allowed}
+        title={whyNot(action)}
+        {...(isFile(action) && action.allowed
+          ? fileLinkOf(api, action, row)
+          : {
+              ...(action.undo === undefined ? { 'aria-haspopup': 'dialog' as const } : {}),
+              onClick: () => onChoose(action),
+            })}
+      >
+        {action.label}
+      </Button>
+    ))
+}
+
+const Sections = ({ page, row }: { readonly page: DetailPage; readonly row: Row }) =>
+  page.sections.map(({ title, columns }) => (
+    <section key={title ?? ''} className={classes.section}>
+      {title !== undefined && <h2>{title}</h2>}
+      <RowDetails columns={columns} row={row} isHeaded={title !== undefined} />
+    </section>
+  ))
 
 /** Shows the name of the object. If the page has it as a reference, this is the name of the other object. */
 function Heading({
@@ -141,21 +157,58 @@ function Heading({
   return <Reference id={String(valueAt(row, column.field))} of={{ labels: column.of?.labels ?? '' }} />
 }
 
-/** Shows a list below its parent object. Order, columns and position of this list are not stored in the address. */
-function RelatedList({
-  page: pageId,
-  filter,
-}: {
-  readonly page: string
+interface RelatedProps<Shown> {
+  readonly page: Shown
+  /** Values of filters and path parameters. */
   readonly filter: Readonly<Record<string, unknown>>
-}) {
+}
+
+/** Shows a list or a detail below its parent object. */
+function Related({ page: pageId, filter }: RelatedProps<string>) {
   const api = useApi()
   const { language } = useLanguage()
   const page = useQuery({
     queryKey: ['page', pageId, language],
-    queryFn: ({ signal }) => api.call<ListPage>(onePage, { params: { id: pageId }, signal }),
+    queryFn: ({ signal }) => api.call<ListPage | DetailPage>(onePage, { params: { id: pageId }, signal }),
     staleTime: 5 * 60_000,
   })
+  if (page.data === undefined)
+    return page.error === null ? null : <LoadFailure error={page.error} onRetry={() => void page.refetch()} />
+  return page.data.kind === 'list' ? (
+    <RelatedList page={page.data} filter={filter} />
+  ) : (
+    <RelatedDetail page={page.data} filter={filter} />
+  )
+}
+
+/** Shows an object without heading and forms. */
+function RelatedDetail({ page, filter }: RelatedProps<DetailPage>) {
+  const api = useApi()
+  const params = Object.fromEntries(Object.entries(filter).map(([name, value]) => [name, String(value)]))
+  const object = useQuery({
+    queryKey: [page.operation, params, {}],
+    queryFn: ({ signal }) => api.call<Row>(page, { params, signal }),
+  })
+  const { choose, dialog } = useActions(
+    page.actions,
+    page.sections.flatMap(({ columns }) => columns),
+  )
+  if (object.data === undefined)
+    return object.error === null ? null : <LoadFailure error={object.error} onRetry={() => void object.refetch()} />
+  const row = object.data
+  return (
+    <>
+      <Sections page={page} row={row} />
+      <div className={classes.buttons}>
+        <ActionButtons actions={page.actions} row={row} onChoose={(action) => choose({ action, row })} />
+      </div>
+      {dialog}
+    </>
+  )
+}
+
+/** Shows a list. Order, columns and position of this list are not stored in the address. */
+function RelatedList({ page, filter }: RelatedProps<ListPage>) {
   const [state, setState] = useState<Omit<ListState, 'set' | 'next' | 'back'>>({
     filters: {},
     search: '',
@@ -164,17 +217,15 @@ function RelatedList({
     columns: undefined,
     trail: [],
   })
-  if (page.data === undefined)
-    return page.error === null ? null : <LoadFailure error={page.error} onRetry={() => void page.refetch()} />
   const fixed = Object.fromEntries(Object.entries(filter).map(([name, value]) => [name, String(value)]))
   const { trail } = state
   return (
     <Rowset
-      page={page.data}
+      page={page}
       fixed={fixed}
       state={{
         ...state,
-        sort: state.sort ?? page.data.sort,
+        sort: state.sort ?? page.sort,
         set: (change) => setState((last) => ({ ...last, ...change, trail: 'columns' in change ? last.trail : [] })),
         next: (cursor) => setState((last) => ({ ...last, trail: [...trail, cursor] })),
         back: () => setState((last) => ({ ...last, trail: trail.slice(0, -1) })),

@@ -19,9 +19,7 @@ import { isTyping } from './is-typing.tsx'
 import { UserPreferencesContext, usePreferencesOfUser, useUserPreferences } from './kept-context.ts'
 import { Navigation } from './navigation.tsx'
 import { PlaceTabs, placeOf } from './places.tsx'
-import { ProofDialog } from './session/proof-dialog.tsx'
 import type { SessionState } from './session/session-state.ts'
-import { SignInForm, SignInPage } from './session/sign-in.tsx'
 import classes from './shell.module.css'
 import { pressed } from './shortcuts.ts'
 import { base, SiteContext } from './site-context.ts'
@@ -30,6 +28,10 @@ import { zoneOf } from './zone.ts'
 
 const ShortcutList = lazy(() => import('./shortcut-list.tsx'))
 const Palette = lazy(() => import('../palette/palette.tsx'))
+/** Signed-in users rarely need these scripts, so they are not part of the first view. */
+const SignInPage = lazy(async () => ({ default: (await import('./session/sign-in.tsx')).SignInPage }))
+const EndedSession = lazy(async () => ({ default: (await import('./session/sign-in.tsx')).EndedSession }))
+const ProofDialog = lazy(() => import('./session/proof-dialog.tsx'))
 const DeclaredPage = lazy(() => import('../pages/declared-page.tsx'))
 
 interface ShellProps {
@@ -40,7 +42,7 @@ interface ShellProps {
 /** Shows the sign-in page, or for a signed-in user the frame with the page at the current address. */
 export function Shell({ session, connection }: ShellProps) {
   const phase = useSyncExternalStore(session.subscribe, session.current)
-  const { translate, language } = useLanguage()
+  const { language } = useLanguage()
   const api = useApi()
   const client = useQueryClient()
   const account = useQuery({
@@ -142,17 +144,10 @@ export function Shell({ session, connection }: ShellProps) {
                 {isHelped && <ShortcutList isOpen onClose={() => setHelped(false)} />}
               </DialogPart>
               <ToastRegion />
-              <ProofDialog />
-              {/* This dialog is above the form that was open when the session ended. That form already has a dialog title. */}
-              <Modal.Root opened={phase === 'ended'} onClose={() => {}} zIndex={1000} centered>
-                <Modal.Overlay />
-                <Modal.Content>
-                  <Modal.Body className={classes.ended}>
-                    <Modal.Title>{translate('admin.sign-in.ended')}</Modal.Title>
-                    <SignInForm username={username} onSignedIn={signedIn} />
-                  </Modal.Body>
-                </Modal.Content>
-              </Modal.Root>
+              <ProofPart />
+              <DialogPart isOpen={phase === 'ended'} onClose={() => {}}>
+                {phase === 'ended' && <EndedSession username={username} onSignedIn={signedIn} />}
+              </DialogPart>
             </Router>
           </Live>
         </UserPreferencesContext>
@@ -239,6 +234,21 @@ const DialogPart = ({ isOpen, onClose, children }: DialogPartProps) => (
     <Suspense fallback={null}>{children}</Suspense>
   </Boundary>
 )
+
+/** The dialog for a proof of identity. Its script is loaded with the first question. */
+function ProofPart() {
+  const { proofs } = useApi()
+  const { translate } = useLanguage()
+  const isOpen = useSyncExternalStore(proofs.subscribe, proofs.current) !== undefined
+  const [wasOpen, setWasOpen] = useState(isOpen)
+  if (isOpen && !wasOpen) setWasOpen(true)
+  const cancel = () => proofs.cancel(translate('admin.proof.cancelled'))
+  return (
+    <DialogPart isOpen={isOpen} onClose={cancel}>
+      {wasOpen && <ProofDialog onCancel={cancel} />}
+    </DialogPart>
+  )
+}
 
 /** Returns the last error of a query. It stays during a retry, until the query succeeds. */
 function useLastFailure(failure: Error | null, isThere: boolean): Error | null {

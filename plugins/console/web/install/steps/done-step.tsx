@@ -6,6 +6,7 @@ import {
   IconDeviceMobile,
   IconLayoutDashboard,
   IconMessages,
+  IconShieldLock,
 } from '@tabler/icons-react'
 import { useCallback, useSyncExternalStore } from 'react'
 import { useLanguage } from '../../app/app.tsx'
@@ -20,12 +21,16 @@ import classes from './done-step.module.css'
 
 /** Pages that a product may have. The addresses are relative to this page, so that they work below any context path. */
 const knownEntries = [
-  { name: 'admin', Icon: IconLayoutDashboard },
-  { name: 'app', Icon: IconDeviceMobile },
-  { name: 'pc', Icon: IconDeviceDesktop },
-  { name: 'chat', Icon: IconMessages },
-  { name: 'docs', Icon: IconBook2 },
+  { name: 'admin', href: '../admin/', Icon: IconLayoutDashboard },
+  { name: 'security', href: '../admin/authenticators.security', Icon: IconShieldLock },
+  { name: 'app', href: '../app/', Icon: IconDeviceMobile },
+  { name: 'pc', href: '../pc/', Icon: IconDeviceDesktop },
+  { name: 'chat', href: '../chat/', Icon: IconMessages },
+  { name: 'docs', href: '../docs/', Icon: IconBook2 },
 ] as const
+
+/** Id of the page on which users add a passkey or an authenticator app. A product may not have it. */
+const securityPage = 'authenticators.security'
 
 /** Steps whose warnings the user has already seen before the installation. */
 const seenBefore = new Set(['environment-preflight', 'config-validation'])
@@ -62,7 +67,14 @@ export function DoneStep({ api, installation, isSignedIn }: DoneStepProps) {
   const { translate } = useLanguage()
   const { records, message } = useSyncExternalStore(installation.subscribe, installation.snapshot)
   const { data: status } = useLoaded(useCallback(() => whenServing(() => api.status()), [api]))
-  const { data: names } = useLoaded(useCallback(() => whenServing(() => api.entries()), [api]))
+  const load = async () => {
+    const names = await whenServing(() => api.entries())
+    if (!isSignedIn || !names.includes('admin')) return names
+    const pages = await api.pages().catch((): readonly string[] => [])
+    return pages.includes(securityPage) ? [...names, 'security'] : names
+  }
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the pages are read once
+  const { data: names } = useLoaded(useCallback(load, []))
   // Pages that the installer does not know have no text, so they are omitted.
   const entries = knownEntries.filter(({ name }) => names?.includes(name))
   const warnings = records.filter(
@@ -98,9 +110,9 @@ export function DoneStep({ api, installation, isSignedIn }: DoneStepProps) {
       )}
       {entries.length > 0 && <h2 className={classes.heading}>{translate('done.next')}</h2>}
       <ul className={classes.entries}>
-        {entries.map(({ name, Icon }) => (
+        {entries.map(({ name, href, Icon }) => (
           <li key={name}>
-            <a className={classes.entry} href={`../${name}/`}>
+            <a className={classes.entry} href={href}>
               <span className={classes.badge}>
                 <Icon size={22} stroke={1.75} aria-hidden />
               </span>

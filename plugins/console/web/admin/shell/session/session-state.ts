@@ -1,3 +1,4 @@
+import { CallFailure } from '../../api/call.ts'
 import { useApi } from '../../api/context.tsx'
 import { type Account, type Callable, ownAccount } from '../../api/operations.ts'
 import { forgetDrafts } from '../drafts.ts'
@@ -21,32 +22,108 @@ export interface RecoveryWay {
   readonly email: Callable
 }
 
+/** Sign-in method: a passkey of the browser. */
+export interface PasskeyWay {
+  readonly id: string
+  readonly kind: 'passkey'
+  readonly options: Callable
+  readonly login: Callable
+}
+
+/** Operations of the second step. See `SecondFactorSignIn` of `@plinth/admin`. */
+export interface SecondFactorWay {
+  readonly id: string
+  readonly kind: 'second-factor'
+  readonly passkeyOptions: Callable
+  readonly passkey: Callable
+  readonly totp: Callable
+  readonly recoveryCode: Callable
+  readonly setUpPasskeyOptions: Callable
+  readonly setUpPasskey: Callable
+  readonly setUpTotpOptions: Callable
+  readonly setUpTotp: Callable
+}
+
+/** Sign-in methods of other servers. See `ProviderSignIn` of `@plinth/admin`. */
+export interface ProvidersWay {
+  readonly id: string
+  readonly kind: 'providers'
+  readonly list: Callable
+  readonly start: Callable
+  readonly callback: Callable
+}
+
+type Way = WalletWay | RecoveryWay | PasskeyWay | SecondFactorWay | ProvidersWay
+
 /** Sign-in methods that the server has written into the page. Unknown kinds are ignored. */
-const ways: readonly (WalletWay | RecoveryWay)[] = JSON.parse(
+const ways: readonly Way[] = JSON.parse(
   document.querySelector<HTMLMetaElement>('meta[name="sign-in-ways"]')?.content || '[]',
 )
 
 /** Additional sign-in methods. */
 export const signInWays = ways.filter((way) => way.kind === 'wallet')
 
-/** Absent if no plugin of the product recovers accounts. */
-export const recoveryWay = ways.find((way) => way.kind === 'recovery')
+const wayOf = <Kind extends Way['kind']>(kind: Kind) =>
+  ways.find((way): way is Extract<Way, { readonly kind: Kind }> => way.kind === kind)
+
+/** Each way is absent if no plugin of the product provides it. */
+export const recoveryWay = wayOf('recovery')
+export const passkeyWay = wayOf('passkey')
+export const secondFactorWay = wayOf('second-factor')
+export const providersWay = wayOf('providers')
 
 /** Address of the page that recovers accounts. Links in mails open it too. */
 export const recoveryAddress = `${base}/recovery`
 
+/** A sign-in whose first step succeeded. It is no session yet. */
+export interface PendingSignIn {
+  readonly token: string
+  /** Names of the methods for the second step, the strongest first. */
+  readonly methods: readonly string[]
+  /** True if the user must set up one of the methods. */
+  readonly isSetUp: boolean
+}
+
+/** Members of the response to a sign-in that this page reads. */
+interface OpenedSession {
+  readonly recoveryCodes?: readonly string[]
+  readonly returnTo?: string | null
+}
+
+export type SignInResult =
+  | { readonly account: Account; readonly opened: OpenedSession }
+  | { readonly pending: PendingSignIn }
+
 /**
- * Opens a session with a proof of identity and returns the account. The browser stores a cookie that scripts cannot
- * read.
+ * Opens a session with a proof of identity and returns the account, or the second step that is still needed. The browser
+ * stores a cookie that scripts cannot read.
  */
-type SignIn = (operation: Callable, proof: object, signal: AbortSignal) => Promise<Account>
+type SignIn = (
+  operation: Callable,
+  proof: object,
+  signal: AbortSignal,
+  params?: Readonly<Record<string, string>>,
+) => Promise<SignInResult>
 
 export function useSignIn(): SignIn {
   const api = useApi()
-  return async (operation, proof, signal) => {
-    await api.call(operation, { body: { ...proof, session: 'cookie' }, signal })
-    return api.call<Account>(ownAccount, { signal })
+  return async (operation, proof, signal, params = {}) => {
+    try {
+      const opened = await api.call<OpenedSession>(operation, { params, body: { ...proof, session: 'cookie' }, signal })
+      return { account: await api.call<Account>(ownAccount, { signal }), opened }
+    } catch (error) {
+      const pending = pendingOf(error)
+      if (pending === undefined) throw error
+      return { pending }
+    }
   }
+}
+
+function pendingOf(error: unknown): PendingSignIn | undefined {
+  if (!(error instanceof CallFailure) || error.reason !== 'iam.second-factor-required') return undefined
+  const { pendingToken, methods, setUp } = error.data
+  if (typeof pendingToken !== 'string' || !Array.isArray(methods) || secondFactorWay === undefined) return undefined
+  return { token: pendingToken, methods: methods.map(String), isSetUp: setUp === true }
 }
 
 /**

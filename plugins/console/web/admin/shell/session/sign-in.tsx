@@ -1,24 +1,37 @@
-import { Anchor, Button, PasswordInput, TextInput } from '@mantine/core'
+import { Anchor, Button, Modal, PasswordInput, TextInput } from '@mantine/core'
 import { IconWallet } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
-import { type FormEvent, type ReactNode, useState } from 'react'
+import { type FormEvent, lazy, type ReactNode, Suspense, useState } from 'react'
 import { siteName, useLanguage } from '../../../app/app.tsx'
 import { Brand, Switches } from '../../../app/frame.tsx'
 import { Notice } from '../../../app/notice.tsx'
-import { CallFailure } from '../../api/call.ts'
 import { useApi } from '../../api/context.tsx'
 import { type Account, login } from '../../api/operations.ts'
 import { useWrite } from '../../api/use-write.ts'
+import { PasskeyButton } from '../../factors/passkey-button.tsx'
+import { canUsePasskeys } from '../../factors/passkeys.ts'
+import { CallError } from '../../pages/call-error.tsx'
+import { addressHere, leaveTo } from '../../providers/provider-flow.ts'
 import type { WalletSignInProps } from '../../wallet/wallet-sign-in.tsx'
 import {
+  type PasskeyWay,
+  type PendingSignIn,
+  type ProvidersWay,
+  passkeyWay,
+  providersWay,
   type RecoveryWay,
   recoveryAddress,
   recoveryWay,
+  type SignInResult,
+  secondFactorWay,
   signInWays,
   useSignIn,
   type WalletWay,
 } from './session-state.ts'
 import classes from './sign-in.module.css'
+
+/** Only some users have a second factor, so its script is loaded when it is needed. */
+const SecondStep = lazy(() => import('../../factors/second-step.tsx'))
 
 interface SignInFormProps {
   /** User name of the previous session; empty if there was none. */
@@ -26,24 +39,59 @@ interface SignInFormProps {
   onSignedIn(account: Account): void
 }
 
-/** Shows all methods to sign in to the product. */
-export const SignInForm = (props: SignInFormProps) => (
-  <div className={classes.form}>
-    <PasswordForm {...props} />
-    {signInWays.map((way) => (
-      <WalletEntry key={way.id} way={way} onSignedIn={props.onSignedIn} />
-    ))}
-  </div>
-)
+/** Shows all methods to sign in to the product, and then the second step if the user needs one. */
+export function SignInForm({ username, onSignedIn }: SignInFormProps) {
+  const { translate } = useLanguage()
+  const [pending, setPending] = useState<PendingSignIn>()
+  const [isPasswordChosen, setPasswordChosen] = useState(false)
+  const { providers, error } = useProviders(providersWay)
+  const onResult = (result: SignInResult) =>
+    'pending' in result ? setPending(result.pending) : onSignedIn(result.account)
+  if (pending !== undefined && secondFactorWay !== undefined)
+    return (
+      <Suspense fallback={null}>
+        <SecondStep
+          way={secondFactorWay}
+          pending={pending}
+          onSignedIn={onSignedIn}
+          onRestart={() => setPending(undefined)}
+        />
+      </Suspense>
+    )
+  const hasPassword = isPasswordChosen || !providers.some(({ passwordHidden }) => passwordHidden)
+  const passkey = canUsePasskeys ? passkeyWay : undefined
+  const hasOthers = passkey !== undefined || signInWays.length > 0 || providers.length > 0
+  return (
+    <div className={classes.form}>
+      {hasPassword && <PasswordForm username={username} onResult={onResult} />}
+      {hasPassword && hasOthers && <p className={classes.or}>{translate('admin.sign-in.or')}</p>}
+      {providersWay !== undefined && <ProviderButtons way={providersWay} providers={providers} />}
+      {error !== null && <p role="status">{translate('admin.sign-in.providers-failed')}</p>}
+      {passkey !== undefined && <PasskeyEntry way={passkey} onResult={onResult} />}
+      {signInWays.map((way) => (
+        <WalletEntry key={way.id} way={way} onResult={onResult} />
+      ))}
+      {!hasPassword && (
+        <Anchor component="button" type="button" ta="start" onClick={() => setPasswordChosen(true)}>
+          {translate('admin.sign-in.with-password')}
+        </Anchor>
+      )}
+    </div>
+  )
+}
+
+interface WayProps {
+  onResult(result: SignInResult): void
+}
 
 /** Form for user name and password. */
-function PasswordForm({ username: known = '', onSignedIn }: SignInFormProps) {
+function PasswordForm({ username: known = '', onResult }: WayProps & { readonly username: string | undefined }) {
   const { translate } = useLanguage()
   const prove = useSignIn()
   const [username, setUsername] = useState(known)
   const [password, setPassword] = useState('')
   const signIn = useWrite((signal) => prove(login, { username, password }, signal), {
-    onSuccess: onSignedIn,
+    onSuccess: onResult,
     onSettled: () => setPassword(''),
   })
   const submit = (event: FormEvent) => {
@@ -53,16 +101,13 @@ function PasswordForm({ username: known = '', onSignedIn }: SignInFormProps) {
   const { error } = signIn
   return (
     <form onSubmit={submit} className={classes.form}>
-      {error !== null && (
-        <Notice tone="bad" title={translate('admin.sign-in.failed')}>
-          {error instanceof CallFailure && error.kind !== 'away' ? error.message : translate('app.failure.unreachable')}
-        </Notice>
-      )}
+      <CallError title={translate('admin.sign-in.failed')} error={error} />
       <TextInput
         label={translate('admin.sign-in.username')}
         value={username}
         onChange={(event) => setUsername(event.currentTarget.value)}
-        autoComplete="username"
+        // With the second word, the browser suggests passkeys in this field.
+        autoComplete={passkeyWay === undefined ? 'username' : 'username webauthn'}
         autoCapitalize="none"
         spellCheck={false}
         data-autofocus={known === '' || undefined}
@@ -87,19 +132,83 @@ function PasswordForm({ username: known = '', onSignedIn }: SignInFormProps) {
   )
 }
 
-function WalletEntry({ way, onSignedIn }: { readonly way: WalletWay } & Pick<SignInFormProps, 'onSignedIn'>) {
+interface Provider {
+  readonly id: string
+  readonly title: string
+  /** True if users of the product normally have no password. */
+  readonly passwordHidden?: boolean
+}
+
+const noProviders: readonly Provider[] = []
+
+function useProviders(way: ProvidersWay | undefined) {
+  const api = useApi()
+  const { data, error } = useQuery({
+    queryKey: ['sign-in-providers'],
+    queryFn: ({ signal }) =>
+      way === undefined
+        ? { providers: noProviders }
+        : api.call<{ readonly providers: readonly Provider[] }>(way.list, { signal }),
+  })
+  return { providers: data?.providers ?? noProviders, error }
+}
+
+/** Buttons that leave this page for the server of a provider. */
+function ProviderButtons({ way, providers }: { readonly way: ProvidersWay; readonly providers: readonly Provider[] }) {
+  const { translate } = useLanguage()
+  const api = useApi()
+  const start = useWrite(
+    (signal, provider: string) =>
+      api.call<{ readonly url: string }>(way.start, {
+        params: { provider },
+        body: { returnTo: addressHere(), session: 'cookie' },
+        signal,
+      }),
+    { onSuccess: ({ url }, provider) => leaveTo(url, { provider, purpose: 'sign-in', returnTo: addressHere() }) },
+  )
+  const { error } = start
+  return (
+    <>
+      <CallError title={translate('admin.sign-in.failed')} error={error} />
+      {providers.map(({ id, title }) => (
+        <Button
+          key={id}
+          variant="default"
+          fullWidth
+          loading={start.isPending && start.variables === id}
+          onClick={() => start.mutate(id)}
+        >
+          {translate('admin.sign-in.provider', { title })}
+        </Button>
+      ))}
+    </>
+  )
+}
+
+function PasskeyEntry({ way, onResult }: WayProps & { readonly way: PasskeyWay }) {
   const { translate } = useLanguage()
   const signIn = useSignIn()
   return (
-    <>
-      <p className={classes.or}>{translate('admin.sign-in.or')}</p>
-      <WalletButton
-        challenge={way.challenge}
-        labels={{ action: translate('admin.sign-in.wallet'), failed: translate('admin.sign-in.failed') }}
-        send={(proof, signal) => signIn(way.login, proof, signal)}
-        onDone={onSignedIn}
-      />
-    </>
+    <PasskeyButton
+      options={way.options}
+      labels={{ action: translate('admin.sign-in.passkey'), failed: translate('admin.sign-in.failed') }}
+      hasSuggestions
+      send={(body, signal) => signIn(way.login, body, signal)}
+      onDone={onResult}
+    />
+  )
+}
+
+function WalletEntry({ way, onResult }: WayProps & { readonly way: WalletWay }) {
+  const { translate } = useLanguage()
+  const signIn = useSignIn()
+  return (
+    <WalletButton
+      challenge={way.challenge}
+      labels={{ action: translate('admin.sign-in.wallet'), failed: translate('admin.sign-in.failed') }}
+      send={(proof, signal) => signIn(way.login, proof, signal)}
+      onDone={onResult}
+    />
   )
 }
 
@@ -143,6 +252,25 @@ export function SignInPage({ onSignedIn }: Pick<SignInFormProps, 'onSignedIn'>) 
       <SignInForm onSignedIn={onSignedIn} />
       {recoveryWay !== undefined && <RecoveryLink way={recoveryWay} />}
     </SignInCard>
+  )
+}
+
+/**
+ * Dialog for a session that has ended. It is above the form that was open then. That form already has a dialog title, so
+ * this one has no header.
+ */
+export function EndedSession(props: SignInFormProps) {
+  const { translate } = useLanguage()
+  return (
+    <Modal.Root opened onClose={() => {}} zIndex={1000} centered>
+      <Modal.Overlay />
+      <Modal.Content>
+        <Modal.Body className={classes.ended}>
+          <Modal.Title>{translate('admin.sign-in.ended')}</Modal.Title>
+          <SignInForm {...props} />
+        </Modal.Body>
+      </Modal.Content>
+    </Modal.Root>
   )
 }
 

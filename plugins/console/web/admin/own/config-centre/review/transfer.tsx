@@ -8,6 +8,7 @@ import { useApi } from '../../../api/context.tsx'
 import type { Operation, OwnPageView } from '../../../api/page-types.ts'
 import { useWrite } from '../../../api/use-write.ts'
 import { useWhyNot } from '../../../api/why-not.ts'
+import { downloadText } from '../../../pages/download.ts'
 import dialog from '../../../pages/forms/dialog.module.css'
 import { toasts } from '../../../shell/toasts.ts'
 import { type ConfigItem, type GroupTitles, type Outcome, operationIds } from '../config-types.ts'
@@ -24,17 +25,12 @@ export function ExportButton({ operation }: { readonly operation: Operation }) {
   const run = useWrite(
     (signal) => api.call<{ readonly product: string; readonly version: number }>(operation, { signal }),
     {
-      onSuccess: (document) => {
-        const href = URL.createObjectURL(
-          new Blob([`${JSON.stringify(document, undefined, 2)}\n`], { type: 'application/json' }),
-        )
-        const link = Object.assign(window.document.createElement('a'), {
-          href,
-          download: `${document.product.replace(/[^\w.-]+/g, '-')}-config-${document.version}.json`,
-        })
-        link.click()
-        URL.revokeObjectURL(href)
-      },
+      onSuccess: (document) =>
+        downloadText(
+          `${JSON.stringify(document, undefined, 2)}\n`,
+          `${document.product.replace(/[^\w.-]+/g, '-')}-config-${document.version}.json`,
+          'application/json',
+        ),
     },
   )
   return (

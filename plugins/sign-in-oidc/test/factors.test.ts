@@ -1,0 +1,185 @@
+/** Tests fresh proofs through a provider, and second factors after it. */
+import { onDatabase } from '@plinth/dev/testing/database'
+import { identity, proofMethod } from '@plinth/iam'
+import { definePlugin } from '@plinth/kernel'
+import t from 'tap'
+import { describeOutcome, newBrowser, oidc, rejected, startWithProvider } from './fixtures/product.ts'
+import { clientId, sign } from './fixtures/provider.ts'
+
+const nowSeconds = () => Math.floor(Date.now() / 1000)
+const fresh = { 'platform.iam.fresh-proof.enabled': true }
+const change = (product: Awaited<ReturnType<typeof startWithProvider>>, claims: () => object) =>
+  product.provider.changeClaims((old) => ({ ...old, ...claims() }))
+
+onDatabase(t, 'only a login at the provider during the sign-in is a proof of identity', async (t, db) => {
+  const product = await startWithProvider(t, db, { config: fresh })
+  const { call } = product
+  const cases: readonly (readonly [name: string, claims: () => object, outcome: string])[] = [
+    ['signed in now', () => ({ auth_time: nowSeconds() }), '200'],
+    ['signed in a minute ago', () => ({ auth_time: nowSeconds() - 60 }), '401 iam.proof-required'],
+    ['unknown', () => ({ auth_time: undefined }), '401 iam.proof-required'],
+    ['a text', () => ({ auth_time: String(nowSeconds()) }), '401 sign-in-oidc.rejected'],
+  ]
+  const outcomes: string[] = []
+  for (const [name, claims] of cases) {
+    change(product, claims)
+    const signedIn = await product.signIn('kc', 'anna')
+    const proof = await call('GET', '/api/v1/auth/proof?maxAgeSeconds=300', { token: signedIn.data.accessToken })
+    outcomes.push(`${name}: ${describeOutcome(signedIn.code === '200' ? proof : signedIn)}`)
+  }
+  t.strictSame(
+    outcomes,
+    cases.map(([name, , outcome]) => `${name}: ${outcome}`),
+  )
+})
+
+onDatabase(t, 'a user proves the identity again with the provider of the session', async (t, db) => {
+  const product = await startWithProvider(t, db, { config: fresh })
+  const { call } = product
+  change(product, () => ({ auth_time: nowSeconds() - 60 }))
+  const token = (await product.signIn('kc', 'anna')).data.accessToken as string
+  const other = (await product.signIn('kc', 'bert')).data.accessToken as string
+  const needsProof = async (as: string) =>
+    describeOutcome(await call('GET', '/api/v1/auth/proof?maxAgeSeconds=300', { token: as }))
+  const first = await call('GET', '/api/v1/auth/proof?maxAgeSeconds=300', { token })
+  t.strictSame(first.data.methods, ['oidc'])
+
+  const prove = async (name: string, { startedBy = token, completedBy = token } = {}) => {
+    const browser = newBrowser()
+    const begun = await call('POST', `${oidc}/kc/proof/start`, { token: startedBy, jar: browser.jar })
+    const url = new URL(begun.data.url)
+    t.strictSame([url.searchParams.get('max_age'), url.searchParams.get('prompt')], ['0', 'login'])
+    const { search: parameters } = await browser.provider.signIn(url.href, name)
+    const body = { parameters }
+    return call('POST', `${oidc}/kc/proof/callback`, { token: completedBy, jar: browser.jar, body })
+  }
+  const now = () => change(product, () => ({ auth_time: nowSeconds() }))
+  now()
+  const attacks: readonly (readonly [name: string, outcome: string])[] = [
+    ['another user at the provider', describeOutcome(await prove('bert'))],
+    ['the session of another user completes it', describeOutcome(await prove('anna', { completedBy: other }))],
+  ]
+  change(product, () => ({ auth_time: nowSeconds() - 60 }))
+  const old = describeOutcome(await prove('anna'))
+  change(product, () => ({ auth_time: undefined }))
+  const unknown = describeOutcome(await prove('anna'))
+  t.strictSame([...attacks.map(([, outcome]) => outcome), old, unknown], [rejected, rejected, rejected, rejected])
+  now()
+  const signIn = newBrowser()
+  const { search: parameters } = await product.respond('kc', 'anna', signIn)
+  const mixed = await call('POST', `${oidc}/kc/proof/callback`, { token, jar: signIn.jar, body: { parameters } })
+  t.equal(describeOutcome(mixed), rejected, 'a sign-in is no proof')
+  t.equal(await needsProof(token), '401 iam.proof-required', 'nothing of that was a proof')
+  t.strictSame(await product.rejections(), [
+    'sign-in-oidc.identity-of-another-user',
+    'sign-in-oidc.state-of-another-session',
+    'sign-in-oidc.token-expired',
+    'sign-in-oidc.response-invalid',
+    'sign-in-oidc.state-of-another-purpose',
+  ])
+
+  const { code, data } = await prove('anna')
+  t.equal(code, '200')
+  t.equal(await needsProof(data.accessToken), '200')
+  t.equal(await needsProof(token), '401 iam.token-invalid', 'the session has a new token')
+  t.equal(await needsProof(other), '401 iam.proof-required', 'another session has no proof')
+})
+
+onDatabase(t, 'a provider that cannot ask for a new login is no proof method', async (t, db) => {
+  const product = await startWithProvider(t, db, { config: fresh, entry: { freshProof: false } })
+  change(product, () => ({ auth_time: undefined }))
+  const token = (await product.signIn('kc', 'anna')).data.accessToken
+  const { data } = await product.call('GET', '/api/v1/auth/proof?maxAgeSeconds=300', { token })
+  t.strictSame(data.methods, [])
+})
+
+/** A stronger proof method that every user has. */
+const strongMethod = definePlugin({
+  id: 'strong-method',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  contributes: [proofMethod.of({ strong: { strength: 'phishing-resistant', isAvailable: () => true } })],
+  setup: () => undefined,
+})
+
+/** A second factor that every user has set up. */
+const stubFactor = definePlugin({
+  id: 'stub-factor',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  contributes: [
+    proofMethod.of({
+      stub: { strength: 'possession', isAvailable: () => true, secondFactor: { isSetUp: () => true } },
+    }),
+  ],
+  setup: () => undefined,
+})
+
+onDatabase(
+  t,
+  'a second factor is asked after the provider, unless the entry trusts the one of the provider',
+  async (t, db) => {
+    const product = await startWithProvider(t, db, {
+      plugins: [stubFactor],
+      entry: { secondFactor: { amr: ['mfa'], acr: ['urn:example:two'] } },
+    })
+    const before = await product.sessions()
+    const required = '401 iam.second-factor-required'
+    const cases: readonly (readonly [name: string, claims: object, outcome: string])[] = [
+      ['no amr', {}, required],
+      ['another amr', { amr: ['pwd'] }, required],
+      ['amr as a text', { amr: 'mfa' }, required],
+      ['another acr', { acr: '2' }, required],
+      ['acr as a list', { acr: ['urn:example:two'] }, required],
+      ['trusted amr', { amr: ['pwd', 'mfa'] }, '200'],
+      ['trusted acr', { acr: 'urn:example:two' }, '200'],
+    ]
+    const outcomes: string[] = []
+    for (const [name, claims] of cases) {
+      change(product, () => claims)
+      outcomes.push(`${name}: ${describeOutcome(await product.signIn('kc', 'anna'))}`)
+    }
+    t.strictSame(
+      outcomes,
+      cases.map(([name, , outcome]) => `${name}: ${outcome}`),
+    )
+    t.equal(await product.sessions(), before + 2)
+  },
+)
+
+onDatabase(t, 'a logout at the provider ends a session that a second factor completed', async (t, db) => {
+  const product = await startWithProvider(t, db, { plugins: [stubFactor] })
+  const { provider, running, call } = product
+  const waiting = await product.signIn('kc', 'anna')
+  const attempt = { method: 'stub', identifier: 'anna', clientIp: '10.0.0.1', traceId: 't', userAgent: '' }
+  const { pendingToken } = waiting.data
+  const session = await running
+    .service(identity)
+    .completeSignIn(pendingToken, 'stub', { ...attempt, setHeader: () => undefined }, async () => undefined)
+  const isSignedIn = async () =>
+    (await call('GET', '/api/v1/iam/users/me', { token: session.accessToken })).code === '200'
+  t.equal(await isSignedIn(), true)
+  const iat = nowSeconds()
+  const events = { 'http://schemas.openid.net/event/backchannel-logout': {} }
+  const claims = { iss: provider.issuer, aud: clientId, iat, exp: iat + 60, jti: 'a', events, sub: 'anna' }
+  const token = await sign(claims, provider.key, { typ: 'logout+jwt' })
+  const sent = await call('POST', `${oidc}/kc/backchannel-logout`, {
+    body: `logout_token=${token}`,
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+  })
+  t.equal(sent.status, 200)
+  t.equal(await isSignedIn(), false)
+})
+
+onDatabase(t, 'a change of the ways to sign in needs a proof by the strongest method', async (t, db) => {
+  const product = await startWithProvider(t, db, { plugins: [strongMethod], config: fresh })
+  const { call, signIn } = product
+  change(product, () => ({ auth_time: nowSeconds() }))
+  const token = (await signIn('kc', 'anna')).data.accessToken
+  const { data } = await call('GET', `${oidc}/identities`, { token })
+  const required = '401 iam.proof-required'
+  t.equal(describeOutcome(await call('GET', '/api/v1/auth/proof?maxAgeSeconds=300', { token })), '200')
+  t.equal(describeOutcome(await call('POST', `${oidc}/kc/link/start`, { token })), required)
+  const url = `${oidc}/identities/${data.identities[0].id}`
+  t.equal(describeOutcome(await call('DELETE', url, { token })), required)
+})
