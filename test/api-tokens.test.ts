@@ -63,6 +63,7 @@ const sessionOnlyForUsers = [
   'PUT /api/v1/auth/passkeys/{id}',
   'PUT /api/v1/iam/users/me',
   'PUT /api/v1/iam/users/me/password',
+  'PUT /api/v1/iam/users/me/sessions/{id}',
   'PUT /api/v1/notifications/inbox/read-all',
   'PUT /api/v1/notifications/inbox/read-batch',
   'PUT /api/v1/notifications/inbox/unread-batch',

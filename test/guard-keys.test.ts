@@ -46,27 +46,39 @@ async function start(t: Test) {
     },
   })
   const logger = pino({ level: 'info' }, { write: () => {} })
-  const running = await startMigrated(product, { clock: systemClock, environment: {}, logger })
-  t.teardown(() => running.stop('test ended'))
+  const startInstance = async () => {
+    const instance = await startMigrated(product, { clock: systemClock, environment: {}, logger })
+    t.teardown(() => instance.stop('test ended'))
+    return instance
+  }
+  const running = await startInstance()
   const server = running.service(http)
-  const call = (token?: string): Call => {
+  const call = (token?: string, at = server): Call => {
     const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
     return async (method, path, payload) => {
       const body = payload === undefined ? {} : { payload }
-      return (await server.inject({ method, url: `/api/v1/${path}`, headers, ...body })).json()
+      return (await at.inject({ method, url: `/api/v1/${path}`, headers, ...body })).json()
     }
   }
-  const logIn = async (username: string) =>
-    call((await call()('POST', 'auth/login', { username, password })).data.accessToken)
+  const logIn = async (username: string, at = server) =>
+    call((await call()('POST', 'auth/login', { username, password })).data.accessToken, at)
   await running.service(accounts).createAdministrator({ username: 'root', password }, origin)
   const root = await logIn('root')
   let count = 0
-  /** Creates a user with these permissions and scope `all`. Returns a function for calls as this user. */
-  const operator = async (permissions: readonly string[]): Promise<Call> => {
+  /** Creates a user with these permissions and scope `all`. Returns the name. */
+  const createOperator = async (permissions: readonly string[]): Promise<string> => {
     const code = `operator-${++count}`
     const role = await root('POST', 'admin/iam/roles', { code, name: code, dataScope: 'all', permissions })
     await root('POST', 'admin/iam/users', { username: code, password, roleIds: [role.data.id] })
-    return logIn(code)
+    return code
+  }
+  /** Like `createOperator`. Returns a function for calls as this user. */
+  const operator = async (permissions: readonly string[]): Promise<Call> => logIn(await createOperator(permissions))
+  /** Creates an API token of a user with these permissions. Returns a function for calls with it. */
+  const withApiToken = async (owner: Call, permissions: readonly string[]): Promise<Call> => {
+    const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
+    const content = { name: 'script', dataScope: 'all', permissions, expiresAt }
+    return call((await owner('POST', 'iam/users/me/api-tokens', content)).data.token)
   }
   const declared = running
     .service(kernel)
@@ -78,7 +90,19 @@ async function start(t: Test) {
   const guards = entries.flatMap((entry) =>
     entry.permission === undefined ? [] : [{ ...entry, permission: entry.permission }],
   )
-  return { root, operator, declared, centre, stored, guards, entries }
+  return {
+    root,
+    operator,
+    createOperator,
+    withApiToken,
+    logIn,
+    startInstance,
+    declared,
+    centre,
+    stored,
+    guards,
+    entries,
+  }
 }
 
 const set = (key: string, value: JsonValue): ConfigChange => ({ key, action: 'set', value })
@@ -119,16 +143,36 @@ const expected = {
     'platform.iam.auth.login.rate-limit.enabled',
     'platform.iam.auth.login.rate-limit.password.identifier-max-attempts',
     'platform.install.allowed-cidrs',
+    // The reader of mails and messages gets links for new passwords and codes.
+    'platform.mail.driver',
+    'platform.mail.smtp.host',
+    'platform.mail.smtp.port',
+    'platform.mail.smtp.username',
     'platform.money.web3.settlement.review.four-eyes',
     'platform.rate-limit.annotation.client-ip.trusted-proxies',
     'platform.rate-limit.enabled',
     'platform.site.url',
+    'platform.sms.driver',
+    'platform.sms.twilio.endpoint',
+    'platform.system-config.approval.keys',
   ],
   'web3:contract-wallets:save': ['platform.web3.contract-wallets.chain'],
 }
 
 t.test('a user without the permission of a guard key cannot change it in any way', async (t) => {
-  const { root, operator, declared, centre, stored, guards, entries } = await start(t)
+  const {
+    root,
+    operator,
+    createOperator,
+    withApiToken,
+    logIn,
+    startInstance,
+    declared,
+    centre,
+    stored,
+    guards,
+    entries,
+  } = await start(t)
   const permissionOf = (key: string) => guards.find((entry) => entry.key === key)?.permission
   for (const [permission, keys] of Object.entries(expected)) {
     t.same(
@@ -173,9 +217,22 @@ t.test('a user without the permission of a guard key cannot change it in any way
   const permissions = [...new Set(guards.map(({ permission }) => permission))]
   const without = new Map<string, Call>()
   const owners = new Map<string, Call>()
+  /** Callers without the permission by their other credentials, and the instance that they call. */
+  const byCredential = new Map<string, Map<string, Call>>()
+  const second = (await startInstance()).service(http)
   for (const one of permissions) {
-    without.set(one, await operator(declared.filter((code) => code !== one)))
+    const rest = declared.filter((code) => code !== one)
+    const name = await createOperator(rest)
+    without.set(one, await logIn(name))
     owners.set(one, await operator([save, 'system-config:view', one]))
+    const limited = [save, 'system-config:view']
+    const credentials = {
+      'an API token': await withApiToken(without.get(one) as Call, rest),
+      'an API token of an owner with the permission, without it': await withApiToken(owners.get(one) as Call, limited),
+      'a second instance': await logIn(name, second),
+    }
+    for (const [way, caller] of Object.entries(credentials))
+      byCredential.set(way, (byCredential.get(way) ?? new Map<string, Call>()).set(one, caller))
   }
 
   const values = new Map(guards.map((entry) => [entry.key, otherValueOf(entry)]))
@@ -195,12 +252,13 @@ t.test('a user without the permission of a guard key cannot change it in any way
     way: string,
     path: string,
     bodyOf: (keys: readonly string[]) => object,
-    { isPreview = false } = {},
+    { isPreview = false, by = without, on = attacks } = {},
   ) => {
     const found: string[] = []
-    for (const { permission, keys: all } of attacks) {
+    for (const { permission, keys: all } of on) {
       const keys = all.filter((key) => values.has(key))
-      const { code, data } = await attackerOf(permission)('POST', `${centrePath}/${path}`, bodyOf(keys))
+      if (keys.length === 0) continue
+      const { code, data } = await (by.get(permission) as Call)('POST', `${centrePath}/${path}`, bodyOf(keys))
       const denied = [code, data?.reason, String(data?.permissions), String(deniedIn(data))]
       if (data?.effects?.length > 0) found.push(`${way} of ${keys[0]} shows effects`)
       const errors = String(keys.map((key) => `${key} permission`).sort())
@@ -216,8 +274,24 @@ t.test('a user without the permission of a guard key cannot change it in any way
     mode: 'merge',
   })
   const title = set('platform.site.title', 'x')
+  /** All keys of each permission in one request. */
+  const whole = attacks.slice(-permissions.length)
+  const byOthers = async (
+    way: string,
+    path: string,
+    bodyOf: (keys: readonly string[]) => object,
+    options: { readonly isPreview?: boolean } = {},
+  ) => {
+    const found: string[] = []
+    for (const [credential, by] of byCredential)
+      found.push(...(await notDenied(`${way} with ${credential}`, path, bodyOf, { ...options, by, on: whole })))
+    return found
+  }
   t.same(
     [
+      ...(await byOthers('save', 'changes', (keys) => ({ changes: changesOf(keys) }))),
+      ...(await byOthers('import', 'import', imported)),
+      ...(await byOthers('preview', 'changes/preview', (keys) => ({ changes: changesOf(keys) }), { isPreview: true })),
       ...(await notDenied('save', 'changes', (keys) => ({ changes: changesOf(keys) }))),
       ...(await notDenied('save with another key', 'changes', (keys) => ({
         changes: [title, ...changesOf(keys)],
@@ -240,11 +314,21 @@ t.test('a user without the permission of a guard key cannot change it in any way
   // The command line stores all values, because it is not restricted. No loaded store has the other name of a store.
   const before = centre.version
   values.delete('platform.rate-limit.default-store')
+  // This key would turn all later changes into requests. Its own tests are in plugins/system-config/test/requests.test.ts.
+  values.delete('platform.system-config.approval.keys')
   await centre.save(changesOf([...values.keys()]), { actor: { name: 'cli:root' }, verify: false })
-  const changed = centre.version
+  let changed = centre.version
   const resetsOf = (keys: readonly string[]) => keys.map((key) => ({ key, action: 'reset' }))
+  // Two steps: a change that is allowed, and a rollback beyond it.
+  for (const [permission, attacker] of without) {
+    const step = await attacker('POST', `${centrePath}/changes`, { changes: [title] })
+    t.equal(step.code, '200', `a first step without ${permission}`)
+  }
+  changed = centre.version
   t.same(
     [
+      ...(await byOthers('reset', 'changes', (keys) => ({ changes: resetsOf(keys) }))),
+      ...(await byOthers('rollback', 'rollback', (keys) => ({ toVersion: before, keys, verify: false }))),
       ...(await notDenied('reset', 'changes', (keys) => ({ changes: resetsOf(keys) }))),
       ...(await notDenied('rollback', 'rollback', (keys) => ({ toVersion: before, keys, verify: false }))),
       ...(await notDenied('preview of a rollback', 'rollback', (keys) => ({ toVersion: before, keys, dryRun: true }), {
@@ -283,4 +367,51 @@ t.test('a user without the permission of a guard key cannot change it in any way
       [],
     )
   }
+})
+
+t.test('a user without the permission of a guard key cannot get it', async (t) => {
+  const { root, createOperator, withApiToken, logIn, declared } = await start(t)
+  const guard = 'iam:guards:save'
+  const rest = declared.filter((code) => code !== guard)
+  const name = await createOperator(rest)
+  const attacker = await logIn(name)
+  const { items: users } = (await root('GET', 'admin/iam/users')).data
+  const { items: roles } = (await root('GET', 'admin/iam/roles')).data
+  const idOf = (rows: Data, key: string, value: string): number => rows.find((row: Data) => row[key] === value).id
+  const [own, rootId] = [idOf(users, 'username', name), idOf(users, 'username', 'root')]
+  const [superAdmin, ownRole] = [idOf(roles, 'code', 'super-admin'), idOf(roles, 'code', name)]
+  const more = { code: 'more', name: 'more', dataScope: 'all', permissions: [guard] }
+  const { code: _, ...content } = more
+  const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
+  const token = { name: 'x', dataScope: 'all', permissions: [guard], expiresAt }
+  const rules = { secondFactorFrom: null, sessionLifetime: 60, sessionIdleTimeout: null, version: 1 }
+  const attempts: readonly (readonly [string, 'POST' | 'PUT', string, object])[] = [
+    ['a new role', 'POST', 'admin/iam/roles', more],
+    ['the own role', 'PUT', `admin/iam/roles/${ownRole}`, { ...content, permissions: [...rest, guard], version: 1 }],
+    ['the role of administrators', 'PUT', `admin/iam/users/${own}`, { roleIds: [superAdmin] }],
+    ['a new administrator', 'POST', 'admin/iam/users', { username: 'evil', password, roleIds: [superAdmin] }],
+    [
+      'an invited administrator',
+      'POST',
+      'admin/iam/invitations',
+      { username: 'evil', email: 'a@b.example', roleIds: [superAdmin] },
+    ],
+    ['the password of an administrator', 'PUT', `admin/iam/users/${rootId}/password`, { password }],
+    ['the address of an administrator', 'PUT', `admin/iam/users/${rootId}`, { email: 'evil@b.example' }],
+    ['a link for an administrator', 'POST', `admin/iam/users/${rootId}/recovery`, {}],
+    ['the second factors of an administrator', 'POST', `admin/iam/users/${rootId}/authenticators/reset`, {}],
+    ['the sign-in rules of a role', 'PUT', `admin/iam/roles/${ownRole}/sign-in-policy`, rules],
+    ['an API token with the permission', 'POST', 'iam/users/me/api-tokens', token],
+  ]
+  const script = await withApiToken(attacker, rest)
+  const succeeded: string[] = []
+  for (const [title, method, path, body] of attempts)
+    for (const [credential, caller] of Object.entries({ session: attacker, token: script })) {
+      const { code } = await caller(method, path, body)
+      if (code === '200') succeeded.push(`${title} with a ${credential}`)
+    }
+  t.same(succeeded, [])
+  const after = (await attacker('GET', 'iam/users/me')).data
+  t.notOk(after.permissions.includes(guard))
+  t.equal((await root('GET', 'iam/users/me')).code, '200', 'the administrator is not affected')
 })

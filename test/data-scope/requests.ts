@@ -62,6 +62,12 @@ const bodies: Readonly<Record<string, (names: Names) => object>> = {
   'POST /api/v1/admin/iam/invitations': () => ({ username: 'intruder', email: 'intruder@example.org', orgId: 8008 }),
   'POST /api/v1/admin/iam/roles': ({ mark }) => ({ code: mark }),
   'PUT /api/v1/admin/iam/roles/{id}': () => ({ name: 'changed', permissions: [], version: 1 }),
+  'PUT /api/v1/admin/iam/roles/{id}/sign-in-policy': () => ({
+    secondFactorFrom: null,
+    sessionLifetime: 60,
+    sessionIdleTimeout: null,
+    version: 1,
+  }),
   'POST /api/v1/admin/iam/users': () => ({ username: 'intruder', password: 'Correct-horse-9', orgId: 8008 }),
   'POST /api/v1/admin/iam/users/{id}/erasure': ({ mark }) => ({ username: `${mark}-user` }),
   'PUT /api/v1/admin/iam/users/{id}': () => ({ enabled: false }),

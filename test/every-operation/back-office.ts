@@ -25,7 +25,8 @@ export async function callConsole({ admin }: Scene): Promise<void> {
   await response.body?.cancel()
 }
 
-export async function callConfiguration({ admin }: Scene): Promise<void> {
+export async function callConfiguration(scene: Scene): Promise<void> {
+  const { admin } = scene
   const key = 'platform.site.name'
   const changes = [{ key, action: 'set' as const, value: 'Shop' }]
   await assertSuccess(admin.GET('/api/v1/admin/system-config/keys'))
@@ -47,6 +48,7 @@ export async function callConfiguration({ admin }: Scene): Promise<void> {
   const document = { format: 'plinth-config/1' as const, values: { [key]: 'Bazaar' } }
   await assertSuccess(admin.POST('/api/v1/admin/system-config/import', { body: { document, reason: 'test' } }))
   await admin.GET('/api/v1/admin/system-config/export')
+  await callApprovalOperations(scene, key)
 }
 
 export async function callTemplates({ admin }: Scene): Promise<void> {
@@ -99,4 +101,30 @@ export async function callOperations({ admin, idOf, execute }: Scene): Promise<v
   await assertSuccess(admin.GET('/api/v1/admin/notification/channels/{code}', { params: channel }))
   await assertSuccess(admin.POST('/api/v1/admin/notification/channels/{code}/verify', { params: channel }))
   await assertSuccess(admin.POST('/api/v1/admin/notification/channels/{code}/test', { params: channel, body: {} }))
+}
+
+/** Changes of a key that another operator approves, rejects, and that its author withdraws. */
+async function callApprovalOperations({ admin, publicClient, clientOf }: Scene, key: string): Promise<void> {
+  const roles = await assertSuccess(admin.GET('/api/v1/admin/iam/roles'))
+  const roleIds = roles.items.filter(({ code }) => code === 'super-admin').map(({ id }) => id)
+  const approverLogin = { username: 'approver', password: 'Correct-horse-11' }
+  await assertSuccess(admin.POST('/api/v1/admin/iam/users', { body: { ...approverLogin, roleIds } }))
+  const { accessToken } = await assertSuccess(publicClient.POST('/api/v1/auth/login', { body: approverLogin }))
+  const approver = clientOf(accessToken ?? '')
+  const listKey = 'platform.system-config.approval.keys'
+  const save = async (name: string, value: unknown) => {
+    const changes = [{ key: name, action: 'set' as const, value }]
+    const { requestId = 0 } = await assertSuccess(
+      admin.POST('/api/v1/admin/system-config/changes', { body: { changes, reason: 'test' } }),
+    )
+    return { params: { path: { id: requestId } }, body: {} }
+  }
+  await save(listKey, [key])
+  const [approved, rejected, withdrawn] = [await save(key, 'One'), await save(key, 'Two'), await save(key, 'Three')]
+  await assertSuccess(admin.GET('/api/v1/admin/system-config/requests'))
+  await assertSuccess(admin.GET('/api/v1/admin/system-config/requests/{id}', { params: approved.params }))
+  await assertSuccess(approver.POST('/api/v1/admin/system-config/requests/{id}/approve', approved))
+  await assertSuccess(approver.POST('/api/v1/admin/system-config/requests/{id}/reject', rejected))
+  await assertSuccess(admin.POST('/api/v1/admin/system-config/requests/{id}/withdraw', withdrawn))
+  await assertSuccess(approver.POST('/api/v1/admin/system-config/requests/{id}/approve', await save(listKey, [])))
 }

@@ -11,6 +11,13 @@ export async function callUserOperations({ admin, clientOf, publicClient, admini
   await assertSuccess(admin.GET('/api/v1/admin/iam/roles/{id}', { params: rolePath }))
   const changed = { name: 'Keeper', permissions: [], version }
   await assertSuccess(admin.PUT('/api/v1/admin/iam/roles/{id}', { params: rolePath, body: changed }))
+  const rules = {
+    secondFactorFrom: null,
+    sessionLifetime: 3_600,
+    sessionIdleTimeout: null,
+    version: changed.version + 1,
+  }
+  await assertSuccess(admin.PUT('/api/v1/admin/iam/roles/{id}/sign-in-policy', { params: rolePath, body: rules }))
   await assertSuccess(admin.DELETE('/api/v1/admin/iam/roles/{id}', { params: rolePath }))
 
   const password = 'Correct-horse-9'
@@ -34,6 +41,8 @@ export async function callUserOperations({ admin, clientOf, publicClient, admini
   const sessions = await assertSuccess(admin.GET('/api/v1/admin/iam/users/{id}/sessions', { params: userPath }))
   const own = await assertSuccess(bob.GET('/api/v1/iam/users/me/sessions'))
   const other = own.find(({ current }) => !current)
+  const otherPath = { path: { id: other?.id ?? 0 } }
+  await assertSuccess(bob.PUT('/api/v1/iam/users/me/sessions/{id}', { params: otherPath, body: { name: 'Desk' } }))
   await assertSuccess(bob.DELETE('/api/v1/iam/users/me/sessions/{id}', { params: { path: { id: other?.id ?? 0 } } }))
   await assertSuccess(bob.GET('/api/v1/iam/users/me'))
   await assertSuccess(

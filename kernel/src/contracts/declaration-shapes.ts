@@ -87,7 +87,7 @@ const run = shape.function
 
 const permission = record<PermissionDeclaration>(
   { code: shape.coded, displayName: localized },
-  { description: localized },
+  { description: localized, perConfigGroup: flag },
 )
 
 const installTask = record<InstallTask<Declared>>(

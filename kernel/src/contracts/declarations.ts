@@ -149,6 +149,14 @@ export interface PermissionDeclaration {
    * @example description: { en: 'What is left of the account.', 'zh-CN': '账户剩余金额。' }
    */
   readonly description?: LocalizedText
+  /**
+   * If true, there is also a permission for each group of configuration keys: the code, a colon and the group, for
+   * example `system-config:save:mail`. The plugin decides what it allows. See `PermissionAccess.orGroup` of
+   * `@plinth/http`.
+   *
+   * @example perConfigGroup: true
+   */
+  readonly perConfigGroup?: boolean
 }
 
 export interface ScheduledTaskContext<D extends Partial<Declared>> extends PluginRuntime<D> {

@@ -18,6 +18,7 @@ import {
   authenticatorView,
   challengeId,
   code,
+  limitReasons,
   originOf,
   passkeyName,
   passkeyOptions,
@@ -69,9 +70,10 @@ export const ownRoutes = [
     fresh,
     request: { body: Type.Object({}) },
     response: passkeyOptions,
-    reasons: [...changeReasons, 'authenticators.passkey-limit', 'authenticators.passkeys-unavailable'],
-    async handler(request, { passkeys }) {
+    reasons: [...changeReasons, ...limitReasons, 'authenticators.passkey-limit', 'authenticators.passkeys-unavailable'],
+    async handler(request, { passkeys, limits }) {
       await assertMayChange(request)
+      await limits.assertChallengeAllowed(request.clientIp)
       const session = sessionOf(request)
       return passkeys.creationOptions(purposes.add(session), session)
     },
@@ -143,9 +145,10 @@ export const ownRoutes = [
     access: 'user',
     fresh,
     response: totpSetUp,
-    reasons: [...changeReasons, 'authenticators.secret-key-unusable', 'authenticators.totp-set-up'],
-    async handler(request, { totp }) {
+    reasons: [...changeReasons, ...limitReasons, 'authenticators.secret-key-unusable', 'authenticators.totp-set-up'],
+    async handler(request, { totp, limits }) {
       await assertMayChange(request)
+      await limits.assertChallengeAllowed(request.clientIp)
       const session = sessionOf(request)
       return totp.begin(purposes.add(session), session)
     },
@@ -210,8 +213,9 @@ export const ownRoutes = [
     access: 'user',
     request: { body: Type.Object({}) },
     response: passkeyOptions,
-    reasons: ['authenticators.passkeys-unavailable'],
-    handler(request, { passkeys }) {
+    reasons: [...limitReasons, 'authenticators.passkeys-unavailable'],
+    async handler(request, { passkeys, limits }) {
+      await limits.assertChallengeAllowed(request.clientIp)
       const session = sessionOf(request)
       return passkeys.requestOptions(purposes.proof(session), session.userId)
     },

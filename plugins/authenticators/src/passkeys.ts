@@ -14,7 +14,7 @@ import {
   verifyAuthenticationResponse,
   verifyRegistrationResponse,
 } from '@simplewebauthn/server'
-import { decodeClientDataJSON } from '@simplewebauthn/server/helpers'
+import { decodeAttestationObject, decodeClientDataJSON } from '@simplewebauthn/server/helpers'
 import { type Challenges, challengeLifetimeMs } from './challenges.ts'
 import { businessError } from './declarations.ts'
 import { HandleRow, PasskeyRow } from './entities.ts'
@@ -230,6 +230,7 @@ export class Passkeys {
     const challenge = await this.#parts.challenges.take(challengeId, purpose)
     if (challenge === undefined) throw invalid('challenge-invalid')
     const { rpId, origin } = this.#site()
+    if (hasCertificates(response.response.attestationObject)) throw invalid('attestation-unexpected')
     const verification = await verifyRegistrationResponse({
       response,
       expectedChallenge: challenge,
@@ -319,6 +320,20 @@ const descriptorOf = ({ credentialId, transports }: PasskeyRow) => ({
   id: credentialId,
   transports: transports.split(',').filter((one) => one !== '') as AuthenticatorTransport[],
 })
+
+/**
+ * Returns true for an attestation other than `none` and self attestation. It was not requested, and the library would
+ * check its certificates and download their revocation lists. An unreadable object is left to the library.
+ */
+function hasCertificates(attestationObject: string): boolean {
+  try {
+    const decoded = decodeAttestationObject(new Uint8Array(Buffer.from(attestationObject, 'base64url')))
+    const format = decoded.get('fmt')
+    return format !== 'none' && (format !== 'packed' || decoded.get('attStmt').get('x5c') !== undefined)
+  } catch {
+    return false
+  }
+}
 
 /** Pages of this site never use passkeys in a frame of another site (WebAuthn Level 3, 7.1, step 10, and 7.2, step 13). */
 function isCrossOrigin(clientDataJson: string): boolean {

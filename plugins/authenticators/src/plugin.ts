@@ -19,7 +19,7 @@ import { Authenticators, methodNames } from './authenticators.ts'
 import { Challenges } from './challenges.ts'
 import { keys, secretKeyName } from './config.ts'
 import { businessError, messages, permissions } from './declarations.ts'
-import { authenticatorTables, entities, PasskeyRow, TotpRow } from './entities.ts'
+import { authenticatorTables, entities, NetworkRow, PasskeyRow, TotpRow } from './entities.ts'
 import { KnownNetworks } from './known-networks.ts'
 import { createAuthenticators } from './migrations/0001-create-authenticators.ts'
 import { factorChanged, mailNotices } from './notices.ts'
@@ -139,7 +139,12 @@ export default definePlugin({
       strength: 'possession',
       isAvailable: (userId) => totp.isSetUp(userId),
       secondFactor: { isSetUp: (userId) => totp.isSetUp(userId), canSetUp: () => true },
-      reset: async (userId) => (await db.fork().nativeDelete(TotpRow, { userId })) > 0,
+      reset: async (userId) => {
+        const em = db.fork()
+        // The networks may be those of an attacker.
+        await em.nativeDelete(NetworkRow, { userId })
+        return (await em.nativeDelete(TotpRow, { userId })) > 0
+      },
     })
     contribute(proofMethod, methodNames.recoveryCode, {
       strength: 'knowledge',

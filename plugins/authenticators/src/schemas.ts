@@ -117,8 +117,10 @@ export const authenticatorView = Type.Object({
   passkeysUnavailableReason: nullable(text),
 })
 
+export const limitReasons = ['rate-limit.exceeded', 'rate-limit.store-unavailable']
+
 /** Reason codes of every attempt. `*` stands for the reasons of guards that other plugins contribute. */
-export const attemptReasons = ['*', 'rate-limit.exceeded', 'rate-limit.store-unavailable']
+export const attemptReasons = ['*', ...limitReasons]
 
 export const originOf = (
   { clientIp, traceId, headers }: Pick<HttpRequest, 'clientIp' | 'traceId' | 'headers'>,

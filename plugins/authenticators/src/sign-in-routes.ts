@@ -19,6 +19,7 @@ import {
   attestationOf,
   challengeId,
   code,
+  limitReasons,
   originOf,
   passkeyName,
   passkeyOptions,
@@ -40,7 +41,6 @@ export interface SignInRouteDependencies {
 const passkeyPath = '/api/v1/auth/passkey'
 const factorPath = '/api/v1/auth/second-factor'
 
-const limitReasons = ['rate-limit.exceeded', 'rate-limit.store-unavailable']
 const completionReasons = [...attemptReasons, 'iam.origin-unproven', 'iam.pending-sign-in-invalid', 'iam.user-disabled']
 const setUpReasons = [...completionReasons, 'iam.second-factor-set-up', 'iam.second-factor-unavailable']
 const setUpSession = Type.Object({ ...openedSessionSchema.properties, recoveryCodes })

@@ -28,8 +28,6 @@ async function guesses(config: KeyValues, count: number, { users = 1, pauseMs = 
   return outcomes.join(' ')
 }
 
-const limits = 'platform.authenticators.rate-limit'
-
 t.test('apps and dialogs show the configured name', async (t) => {
   const [names] = await assertKeyEffect(t, 'platform.authenticators.issuer', {
     changed: 'Shop: staff',
@@ -51,21 +49,22 @@ t.test('apps and dialogs show the configured name', async (t) => {
 })
 
 t.test('failures are limited', async (t) => {
-  const [account] = await assertKeyEffect(t, `${limits}.account-max-attempts`, {
+  const [account] = await assertKeyEffect(t, 'platform.authenticators.rate-limit.account-max-attempts', {
     compared: 3,
     changed: 2,
     observe: (config) => guesses(config, 3),
   })
   t.strictSame([account?.before, account?.after], ['401 401 401', '401 401 429'])
-  const [network] = await assertKeyEffect(t, `${limits}.ip-max-attempts`, {
+  const [network] = await assertKeyEffect(t, 'platform.authenticators.rate-limit.ip-max-attempts', {
     compared: 3,
     changed: 2,
     observe: (config) => guesses(config, 3, { users: 3 }),
   })
   t.strictSame([network?.before, network?.after], ['401 401 401', '401 401 429'])
-  const [window] = await assertKeyEffect(t, `${limits}.window`, {
+  const [window] = await assertKeyEffect(t, 'platform.authenticators.rate-limit.window', {
     changed: '1s',
-    observe: (config) => guesses({ [`${limits}.account-max-attempts`]: 1, ...config }, 2, { pauseMs: 2_000 }),
+    observe: (config) =>
+      guesses({ 'platform.authenticators.rate-limit.account-max-attempts': 1, ...config }, 2, { pauseMs: 2_000 }),
   })
   t.strictSame([window?.before, window?.after], ['401 429', '401 401'])
 })
@@ -73,7 +72,7 @@ t.test('failures are limited', async (t) => {
 t.test('secrets of authenticator apps are encrypted with the key', async (t) => {
   const key = 'platform.authenticators.secret-key'
   const [one = '', other = ''] = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64'))
-  const [found] = await assertKeyEffect(t, key, {
+  const [found] = await assertKeyEffect(t, 'platform.authenticators.secret-key', {
     compared: one,
     changed: other,
     observe: async (config) => {

@@ -1,4 +1,5 @@
 /** Tests that a sign-in with one factor of two is worth nothing, in each way of signing in, and when it ends. */
+import { rejectsWith } from '@plinth/dev/testing'
 import { onDatabase, onEachDatabase } from '@plinth/dev/testing/database'
 import { accounts, credentials, identity, proofMethod } from '@plinth/iam'
 import { definePlugin } from '@plinth/kernel'
@@ -149,6 +150,29 @@ onEachDatabase(t, 'a half-finished sign-in ends with each change of the account'
   t.strictSame(seen, Object.fromEntries(Object.keys(changes).map((name) => [name, ended])))
 })
 
+onDatabase(t, 'a change of the account while the second factor is checked ends the sign-in', async (t, db) => {
+  const product = await startAuthenticators(t, db)
+  const { running, post, createUser, addTotp, pendingOf, administrator, call } = product
+  const admin = await administrator()
+  const user = await createUser()
+  await addTotp(user.token)
+  const attempt = { ...system, method: 'test', identifier: user.username, setHeader: () => {} }
+  const change = async (body: object) => {
+    const changed = await call('PUT', `/api/v1/admin/iam/users/${user.id}`, { token: admin.token, body })
+    t.equal(changed.code, '200')
+  }
+  const before = await sessionsOf(product, user.id)
+  const pendingToken = await pendingOf(user.username)
+  const completed = running
+    .service(identity)
+    .completeSignIn(pendingToken, 'totp', attempt, () => change({ email: 'other@example.com' }))
+  await rejectsWith(t, completed, { code: '401', reason: 'iam.pending-sign-in-invalid' })
+  t.equal(await sessionsOf(product, user.id), before)
+  const next = await pendingOf(user.username)
+  await change({ email: 'third@example.com' })
+  t.equal(outcomeOf(await post(`${factor}/passkey/options`, { pendingToken: next })), ended, 'also before the check')
+})
+
 onEachDatabase(t, 'a half-finished sign-in is completed once and has five attempts', async (t, db) => {
   const product = await startAuthenticators(t, db)
   const { post, createUser, addPasskey, addTotp, pendingOf, assertion } = product
@@ -250,8 +274,18 @@ onDatabase(t, 'a passkey can be set up during the sign-in too', async (t, db) =>
   await administrator()
   await requireFactor(product)
   const { pendingToken } = (await login('admin')).data
-  const { options, challengeId } = (await post(`${factor}/set-up/passkey/options`, { pendingToken })).data
   const device = deviceOf()
+  const refused = (await post(`${factor}/set-up/passkey/options`, { pendingToken })).data
+  const certified = device.create(refused.options, { format: 'apple' })
+  t.equal(
+    outcomeOf(
+      await post(`${factor}/set-up/passkey`, { pendingToken, challengeId: refused.challengeId, response: certified }),
+    ),
+    '400 authenticators.passkey-invalid',
+  )
+  t.equal((await product.loginAudit()).at(-1), 'passkey-set-up authenticators.attestation-unexpected')
+  device.credentials.length = 0
+  const { options, challengeId } = (await post(`${factor}/set-up/passkey/options`, { pendingToken })).data
   const body = { pendingToken, challengeId, response: device.create(options), name: 'Key' }
   const opened = await post(`${factor}/set-up/passkey`, body)
   t.equal(outcomeOf(opened), '200')

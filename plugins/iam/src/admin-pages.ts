@@ -2,29 +2,12 @@ import { adminDetail, adminForm, adminList, adminTile, adminTimeline } from '@pl
 import { bilingual as text } from '@plinth/kernel'
 import { apiTokenPages } from './api-tokens/api-token-pages.ts'
 import { dataScopes } from './declarations.ts'
+import { signInMethods } from './sessions/sign-in-methods.ts'
 
 const role = { labels: 'iam.role', title: text('Role', '角色') }
 const roleChoice = { labels: 'iam.role', title: text('Roles', '角色') }
 
 const scopeTones = { all: 'warn', org: 'info', self: 'quiet' } as const
-
-/** Ways to sign in. Other plugins may add further ways. */
-const methods = {
-  password: text('Password', '密码'),
-  wallet: text('Wallet', '钱包'),
-  'password-change': text('Password confirmed for a new password', '修改密码时确认密码'),
-  'email-change': text('Password confirmed for a new e-mail address', '修改邮箱时确认密码'),
-  'wallet-proof': text('Identity proven again with the wallet', '用钱包再次验证身份'),
-  'password-proof': text('Identity proven again with the password', '用密码再次验证身份'),
-  passkey: text('Passkey', '通行密钥'),
-  'passkey-second': text('Passkey as second factor', '通行密钥作为第二因素'),
-  'totp-second': text('One-time password', '动态口令'),
-  'recovery-code': text('Recovery code', '恢复码'),
-  'passkey-set-up': text('Passkey set up during the sign-in', '登录时添加通行密钥'),
-  'totp-set-up': text('One-time passwords set up during the sign-in', '登录时启用动态口令'),
-  'passkey-proof': text('Identity proven again with a passkey', '用通行密钥再次验证身份'),
-  'totp-proof': text('Identity proven again with a one-time password', '用动态口令再次验证身份'),
-}
 
 const disable = text('Disable', '停用')
 const enable = text('Enable', '启用')
@@ -235,6 +218,10 @@ const roleDetail = adminDetail('getAdminIamRolesById', (it) => ({
         it.time('updatedAt'),
       ],
     },
+    {
+      title: text('Sign-in', '登录'),
+      columns: [it.time('secondFactorFrom'), it.count('sessionLifetime'), it.count('sessionIdleTimeout')],
+    },
   ],
   form: it.form('putAdminIamRolesById', {
     title: text('Change', '修改'),
@@ -245,6 +232,16 @@ const roleDetail = adminDetail('getAdminIamRolesById', (it) => ({
     version: 'version',
   }),
   actions: [
+    it.action('putAdminIamRolesByIdSignInPolicy', {
+      label: text('Change the sign-in rules', '修改登录规则'),
+      params: { id: 'id' },
+      body: { version: 'version' },
+      ask: ['secondFactorFrom', 'sessionLifetime', 'sessionIdleTimeout'],
+      confirm: text(
+        'The rules also apply to running sessions of all users with the role {{name}}. Your own session may end.',
+        '规则也适用于拥有角色 {{name}} 的所有用户当前的会话，你自己的会话也可能结束。',
+      ),
+    }),
     it.action('deleteAdminIamRolesById', {
       label: text('Delete', '删除'),
       params: { id: 'id' },
@@ -322,7 +319,7 @@ const loginAudit = adminList('getAdminIamLoginAudits', (row) => ({
       title: text('Result', '结果'),
       labels: { true: text('Success', '成功'), false: text('Rejected', '被拒绝') },
     }),
-    row.text('method', { labels: methods }),
+    row.text('method', { labels: signInMethods }),
     row.text('message'),
     row.count('attempts'),
     row.text('clientIp'),
@@ -338,12 +335,14 @@ const userSessions = adminList('getAdminIamUsersByIdSessions', (row) => ({
   title: text('Sessions', '会话'),
   key: 'id',
   columns: [
+    row.text('deviceName'),
     row.time('createdAt'),
     row.time('lastSeenAt'),
     row.time('expiresAt'),
-    row.text('method', { labels: methods }),
+    row.text('method', { labels: signInMethods }),
+    row.text('secondFactor', { labels: signInMethods }),
     row.text('clientIp'),
-    row.text('userAgent'),
+    row.text('userAgent', { hidden: true }),
   ],
   actions: [
     row.action('deleteAdminIamSessionsById', {
@@ -411,15 +410,22 @@ const ownSessions = adminList('getIamUsersMeSessions', (row) => ({
   lead: text('The browsers and programs in which you are signed in.', '您已登录的浏览器和程序。'),
   key: 'id',
   columns: [
+    row.text('deviceName'),
     row.flag('current', { title: text('This one', '当前会话') }),
     row.time('lastSeenAt'),
     row.time('createdAt'),
     row.time('expiresAt'),
-    row.text('method', { labels: methods }),
+    row.text('method', { labels: signInMethods }),
+    row.text('secondFactor', { labels: signInMethods }),
     row.text('clientIp'),
-    row.text('userAgent'),
+    row.text('userAgent', { hidden: true }),
   ],
   actions: [
+    row.action('putIamUsersMeSessionsById', {
+      label: text('Rename', '重命名'),
+      params: { id: 'id' },
+      ask: ['name'],
+    }),
     row.action('deleteIamUsersMeSessionsById', {
       label: text('End', '结束'),
       params: { id: 'id' },

@@ -65,6 +65,7 @@ export const businessError = defineBusinessErrors('iam', en.iam, {
   'beyond-own-authority': '403',
   'role-built-in': '409',
   'role-in-use': '409',
+  'second-factor-missing': '409',
   'permission-unknown': '400',
   'password-wrong': '400',
   'password-required': '400',
@@ -174,6 +175,13 @@ export const dataScopes = {
   self: text('Own data', '本人数据'),
 }
 
+/** Titles of the rules of a role for sign-ins and sessions. */
+const signInRules = {
+  secondFactorFrom: { title: text('Second factor required from', '自此时起须使用第二因素') },
+  sessionLifetime: { title: text('Maximum session lifetime in seconds', '会话最长有效期（秒）') },
+  sessionIdleTimeout: { title: text('Idle timeout in seconds', '会话闲置超时（秒）') },
+}
+
 /** Names of the actions on accounts, roles and sessions. */
 export const audited: Readonly<Record<string, AuditTexts>> = {
   user: {
@@ -241,8 +249,10 @@ export const audited: Readonly<Record<string, AuditTexts>> = {
     page: 'iam.role',
     labels: 'iam.role',
     nameFrom: 'name',
+    actions: { 'sign-in-policy': text('Change the sign-in rules', '修改登录规则') },
     facts: {
       code: { title: text('Code', '代码') },
+      ...signInRules,
       name: { title: text('Name', '名称') },
       dataScope: { title: text('Data scope', '数据范围'), values: dataScopes },
       permissions: { title: text('Permissions', '权限'), ...permissionNames },

@@ -28,6 +28,7 @@ import { PersonalRecordService } from './personal-data/personal-records.ts'
 import type { ProofMethod } from './proof/contract.ts'
 import { FreshProofs } from './proof/fresh-proofs.ts'
 import { IdentityService } from './sessions/identity-service.ts'
+import { KnownDevices } from './sessions/known-devices.ts'
 import { Login, loginLimiter } from './sessions/login.ts'
 import { PendingSignIns } from './sessions/pending-sign-ins.ts'
 import { SecondFactors } from './sessions/second-factors.ts'
@@ -64,6 +65,7 @@ export interface Parts extends IamServices {
   readonly proofs: FreshProofs
   readonly tokens: TokenCheck
   readonly sessions: Sessions
+  readonly devices: KnownDevices
   readonly secondFactors: SecondFactors
   readonly pendingSignIns: PendingSignIns
   readonly users: Users
@@ -96,6 +98,7 @@ export const resolvers: Resolvers<Parts, IamServices> = {
   proofs: asClass(FreshProofs),
   tokens: asClass(TokenCheck),
   sessions: asClass(Sessions),
+  devices: asClass(KnownDevices),
   secondFactors: asClass(SecondFactors),
   pendingSignIns: asClass(PendingSignIns),
   users: asClass(Users),

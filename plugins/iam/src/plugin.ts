@@ -50,6 +50,8 @@ import { freshProofGuard } from './proof/fresh-guard.ts'
 import { passwordMethod } from './proof/password-method.ts'
 import { proofRoutes } from './proof/proof-routes.ts'
 import { accountLimitSteps, guardAccountLimit } from './sessions/account-limit.ts'
+import { knownDeviceWrapper } from './sessions/known-devices.ts'
+import { notifyOfNewDevices } from './sessions/new-device-notice.ts'
 import { purgeIdentityData } from './tasks.ts'
 
 /** Accounts, roles, permissions, sessions and API tokens (requirement K-006). */
@@ -161,10 +163,15 @@ export default definePlugin({
     if (events !== undefined && services.mail !== undefined && services.i18n !== undefined) {
       notifyPreviousEmail(events, services.mail, services.i18n)
     }
+    if (events && services.mail && services.i18n && services.site) {
+      const { mail, i18n, site } = services
+      notifyOfNewDevices(events, { db, mail, i18n, site })
+    }
     if (events !== undefined) mailEndingTokens(events, { db, mail: services.mail, i18n: services.i18n, log })
     for (const guard of accessGuards(parts.identity, clock)) http.guard(guard)
     http.guard(freshProofGuard)
     http.wrap(reasonWrapper)
+    http.wrap(knownDeviceWrapper(parts.devices))
     if (!nodeEnvironmentOf(process.env['NODE_ENV']).isProduction) http.wrap(scopeCheck)
     identityResolvers?.add(({ principal }) => principal && `user:${principal.userId}`)
     http.addRoutes(callerAccountRoutes, parts)

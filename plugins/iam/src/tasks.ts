@@ -11,6 +11,9 @@ const keptAfterEndMs = 86_400_000
  */
 const keptChangesMs = 3_600_000
 
+/** Time in milliseconds after which a device that was not used is forgotten: 400 days, like its cookie. */
+const keptDevicesMs = 400 * 86_400_000
+
 type Uses = { requires: { database: typeof database }; config: typeof keys }
 
 export const purgeIdentityData = createPurgeTask<Uses>('platform.iam', {
@@ -32,6 +35,7 @@ export const purgeIdentityData = createPurgeTask<Uses>('platform.iam', {
       rowsBefore('iam_api_token', 'revoked_at', ended),
       rowsBefore('iam_login_audit', 'occurred_at', old),
       rowsBefore('iam_audit', 'occurred_at', old),
+      rowsBefore('iam_known_device', 'last_seen_at', new Date(now - keptDevicesMs)),
       rowsBefore('iam_authority_change', 'changed_at', new Date(now - keptChangesMs)),
     ]
   },

@@ -4,6 +4,9 @@ import { senderPattern } from './address.ts'
 const text = (en: string, zh: string, more: object = {}) =>
   key.string({ title: { en, 'zh-CN': zh }, default: '', maxLength: 255, reload: 'live', ...more })
 
+/** The server and its account receive links for new passwords and codes, with which their reader can take over accounts. */
+const decidesWhoReads = { permission: guardsPermission }
+
 export const keys = {
   'platform.mail.driver': text('Mail driver', '邮件驱动', {
     description: {
@@ -11,6 +14,7 @@ export const keys = {
       'zh-CN': '发送邮件的驱动：smtp、file、log，或其他插件提供的驱动。留空则不发送邮件。',
     },
     maxLength: 64,
+    ...decidesWhoReads,
   }),
   'platform.mail.from': text('Sender of e-mails', '发件人', {
     description: {
@@ -36,13 +40,14 @@ export const keys = {
     maximum: '10m',
     reload: 'live',
   }),
-  'platform.mail.smtp.host': text('SMTP server', 'SMTP 服务器'),
+  'platform.mail.smtp.host': text('SMTP server', 'SMTP 服务器', decidesWhoReads),
   'platform.mail.smtp.port': key.integer({
     title: { en: 'SMTP port', 'zh-CN': 'SMTP 服务器端口' },
     default: 587,
     minimum: 1,
     maximum: 65_535,
     reload: 'live',
+    ...decidesWhoReads,
   }),
   'platform.mail.smtp.security': key.enum({
     title: { en: 'SMTP encryption', 'zh-CN': 'SMTP 加密方式' },
@@ -58,6 +63,7 @@ export const keys = {
   }),
   'platform.mail.smtp.username': text('SMTP user name', 'SMTP 用户名', {
     description: { en: 'Empty: the product connects without signing in.', 'zh-CN': '留空则连接时不登录。' },
+    ...decidesWhoReads,
   }),
   'platform.mail.smtp.password': key.string({
     title: { en: 'SMTP password', 'zh-CN': 'SMTP 密码' },

@@ -119,17 +119,17 @@ const isIn = (domains: readonly string[], domain: string | undefined) =>
 /** Google confirms only its own mailboxes and, with the claim `hd`, those of an organisation. */
 const googleIssuer = 'https://accounts.google.com'
 
+/** Facts of a login for the rule about domains. */
+export interface DomainFacts {
+  readonly issuer: string
+  readonly email: EmailClaim | undefined
+  /** Claim `hd` of the ID token. */
+  readonly hostedDomain: unknown
+}
+
 /** Returns whether the user has a confirmed address in one of these domains. Without domains, all users are allowed. */
-export function isDomainAllowed(
-  domains: readonly string[],
-  {
-    issuer,
-    email,
-    claims,
-  }: { readonly issuer: string; readonly email: EmailClaim | undefined; readonly claims: Claims },
-): boolean {
+export function isDomainAllowed(domains: readonly string[], { issuer, email, hostedDomain }: DomainFacts): boolean {
   if (domains.length === 0) return true
-  const hostedDomain = claims['hd']
   const isHosted = typeof hostedDomain === 'string' && isIn(domains, hostedDomain.toLowerCase())
   if (issuer === googleIssuer && !isHosted) return false
   return email?.isVerified === true && isIn(domains, domainOf(email.address))

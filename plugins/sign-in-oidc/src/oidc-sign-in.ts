@@ -199,8 +199,8 @@ export class OidcSignIn {
     actor: Actor,
   ): Promise<number> {
     const { issuer, allowedDomains, missingClaim, createAccounts } = provider
-    const { subject, claims, email } = login
-    if (!isDomainAllowed(allowedDomains, { issuer, email, claims })) throw businessError('domain-not-allowed')
+    const { subject, claims, email, hostedDomain } = login
+    if (!isDomainAllowed(allowedDomains, { issuer, email, hostedDomain })) throw businessError('domain-not-allowed')
     if (missingClaim === 'reject' && result.silentClaims.length > 0) throw rejected('claim-missing')
     if (known === undefined && !createAccounts) throw businessError('account-missing')
     const userId = known ?? (await this.#createAccount(provider, login, actor))

@@ -37,7 +37,8 @@ export async function previewOf(
   const { issuer, allowedDomains, missingClaim, createAccounts } = provider
   const subject = String(claims['sub'] ?? '')
   const outcome = async () => {
-    if (!isDomainAllowed(allowedDomains, { issuer, email: emailOf(claims), claims })) return 'domain-not-allowed'
+    if (!isDomainAllowed(allowedDomains, { issuer, email: emailOf(claims), hostedDomain: claims['hd'] }))
+      return 'domain-not-allowed'
     if (missingClaim === 'reject' && result.silentClaims.length > 0) return 'claim-missing'
     if (await accounts.findByExternal({ provider: issuerKeyOf(issuer), subject })) return 'known-account'
     return createAccounts ? 'new-account' : 'account-missing'

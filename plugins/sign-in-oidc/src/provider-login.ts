@@ -19,6 +19,8 @@ export interface ProviderLogin {
   /** Claims of the validated ID token, and those of the user info that the ID token lacks. */
   readonly claims: Claims
   readonly email: EmailClaim | undefined
+  /** Claim `hd` of the ID token. */
+  readonly hostedDomain: unknown
   readonly idToken: string
   readonly sid: string | undefined
   /** True if the user entered a password or used a factor at the provider after the transaction began. */
@@ -139,6 +141,7 @@ export class ProviderLogins {
       sid: typeof sid === 'string' && sid !== '' && sid.length <= 255 ? sid : undefined,
       isFresh: typeof authTime === 'number' && authTime + provider.clockTolerance >= Math.floor(startedAt / 1000),
       hasSecondFactor: hasTrustedFactor(provider, claims),
+      hostedDomain: claims['hd'],
     }
   }
 
@@ -154,20 +157,18 @@ export class ProviderLogins {
     return openid.fetchUserInfo(configuration, accessToken, String(claims['sub']))
   }
 
-  /** Tells a provider that fails from a response that is not valid. Only the second is a failed attempt. */
+  /** Distinguishes a provider that fails from a response that is not valid. Only the second is a failed attempt. */
   #failureOf(provider: Provider, error: unknown): unknown {
     if (error instanceof RejectedResponseError) return error
     const { clients, log } = this.#parts
     const about = { provider: provider.id, reason: reasonOf(error) }
+    const code = codeOf(error)
+    if (outdatedCodes.has(code)) clients.drop(provider.id)
     if (isUnavailable(error)) {
       log.warn(about, 'a sign-in provider failed')
-      clients.drop(provider.id)
       return providerUnavailable(error)
     }
     log.info(about, 'the response of a sign-in provider was rejected')
-    const code = codeOf(error)
-    // The provider may have changed its issuer.
-    if (code === 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED') clients.drop(provider.id)
     return new RejectedResponseError(rejectionOf(error, code), error)
   }
 }
@@ -192,6 +193,12 @@ const serverCodes: ReadonlySet<string> = new Set([
   'OAUTH_RESPONSE_IS_NOT_CONFORM',
   'OAUTH_RESPONSE_IS_NOT_JSON',
   'OAUTH_TIMEOUT',
+])
+
+/** Codes after which the metadata are read again: the provider may have changed its issuer or its addresses. */
+const outdatedCodes: ReadonlySet<string> = new Set([
+  'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED',
+  'OAUTH_RESPONSE_IS_NOT_CONFORM',
 ])
 
 /** The classes are known by their names, so that the library is only loaded when it is used. */

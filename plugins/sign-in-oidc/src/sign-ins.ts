@@ -43,7 +43,8 @@ export class SignIns {
   async record({ provider, login, userId, sessionId, expiresAt }: SignInRecord): Promise<void> {
     const { db } = this.#parts
     const createdAt = new Date(db.clock.now())
-    const idToken = await this.#sealed(login.idToken)
+    // Without a session there is no logout that needs the token.
+    const idToken = sessionId === null ? null : await this.#sealed(login.idToken)
     const em = db.fork()
     em.create(SignInRow, {
       id: db.newId(),

@@ -1,7 +1,7 @@
 /** Tests roles and organisations by claims: what users get, and what nobody gets. */
 import { onDatabase } from '@plinth/dev/testing/database'
 import t from 'tap'
-import { type ClaimRule, evaluateRules, roleChangeOf } from '../src/claims.ts'
+import { type ClaimRule, evaluateRules, isDomainAllowed, roleChangeOf } from '../src/claims.ts'
 import { administrator, describeOutcome, entryOf, providersKey, startWithProvider, system } from './fixtures/product.ts'
 
 const rule = (more: Partial<ClaimRule> = {}): ClaimRule => ({
@@ -52,6 +52,20 @@ t.test('rules only remove roles that rules have granted', async (t) => {
   t.strictSame(roleChangeOf(none, [1, 2], [2], new Set([2])).remove, [], 'another identity grants it')
   const given = { roleIds: new Set([1, 3]), keptRoleIds: new Set<number>() }
   t.strictSame(roleChangeOf(given, [1], [], new Set()), { add: [3], remove: [], granted: [3] }, 'given by hand before')
+})
+
+t.test('Google confirms an address of an organisation only with the claim hd', async (t) => {
+  const google = 'https://accounts.google.com'
+  const email = { address: 'anna@company.example', isVerified: true }
+  const isAllowed = (issuer: string, hostedDomain: unknown) =>
+    isDomainAllowed(['company.example'], { issuer, email, hostedDomain })
+  t.strictSame(
+    [undefined, 'company.example', 'COMPANY.example', 'another.example', ['company.example']].map((hostedDomain) =>
+      isAllowed(google, hostedDomain),
+    ),
+    [false, true, true, false, false],
+  )
+  t.equal(isAllowed('https://id.example.com', undefined), true)
 })
 
 /** A product with a provider, roles and a rule that gives the group `ops` a role. */

@@ -1,11 +1,18 @@
-import { type ConfigView, key, omitUndefined } from '@plinth/kernel'
+import { type ConfigView, guardsPermission, key, omitUndefined } from '@plinth/kernel'
+
+/** The driver and the account at the provider receive codes, with which their reader can take over accounts. */
+const decidesWhoReads = { permission: guardsPermission }
 
 const url = (company: string, at: string) =>
   key.url({
     title: { en: `Address of ${company}`, 'zh-CN': `${company} 的地址` },
     default: at,
     reload: 'live',
+    ...decidesWhoReads,
   })
+
+const account = (en: string, zh: string) =>
+  key.string({ title: { en, 'zh-CN': zh }, default: '', maxLength: 200, reload: 'live', ...decidesWhoReads })
 
 const text = (en: string, zh: string, description?: { readonly en: string; readonly 'zh-CN': string }) =>
   key.string(
@@ -51,6 +58,7 @@ export const keys = {
     default: '',
     maxLength: 64,
     reload: 'live',
+    ...decidesWhoReads,
   }),
   'platform.sms.country-code': key.string({
     title: { en: 'Default country code', 'zh-CN': '默认国家代码' },
@@ -89,7 +97,7 @@ export const keys = {
     reload: 'live',
   }),
   'platform.sms.aliyun.endpoint': url('Aliyun SMS', 'https://dysmsapi.aliyuncs.com/'),
-  'platform.sms.aliyun.access-key-id': text('Aliyun access key ID', '阿里云 AccessKey ID'),
+  'platform.sms.aliyun.access-key-id': account('Aliyun access key ID', '阿里云 AccessKey ID'),
   'platform.sms.aliyun.access-key-secret': secret(
     'Aliyun access key secret',
     '阿里云 AccessKey Secret',
@@ -105,7 +113,7 @@ export const keys = {
     rule: { en: 'be 1 to 64 lower-case letters, digits or "-"', 'zh-CN': '是 1 至 64 个小写字母、数字或“-”' },
     reload: 'live',
   }),
-  'platform.sms.tencent.secret-id': text('Tencent Cloud secret ID', '腾讯云 SecretId'),
+  'platform.sms.tencent.secret-id': account('Tencent Cloud secret ID', '腾讯云 SecretId'),
   'platform.sms.tencent.secret-key': secret(
     'Tencent Cloud secret key',
     '腾讯云 SecretKey',
@@ -115,7 +123,7 @@ export const keys = {
   'platform.sms.tencent.app-id': text('Tencent Cloud SMS application', '腾讯云短信应用 ID'),
   'platform.sms.tencent.sign-name': text('Tencent Cloud signature', '腾讯云短信签名', signature),
   'platform.sms.twilio.endpoint': url('Twilio', 'https://api.twilio.com/'),
-  'platform.sms.twilio.account-sid': text('Twilio account', 'Twilio 账户 SID'),
+  'platform.sms.twilio.account-sid': account('Twilio account', 'Twilio 账户 SID'),
   'platform.sms.twilio.auth-token': secret(
     'Twilio token',
     'Twilio 令牌',

@@ -18,6 +18,7 @@ const outcomes = {
   rejected: text('Rejected', '被拒绝'),
   unchanged: text('Unchanged', '无变化'),
   unset: text('Secret removed because its destination changed', '密文已移除：其目标已更改'),
+  requested: text('Another operator must approve it', '须由另一位操作员审批'),
 }
 const effectTones = {
   applied: 'good',
@@ -26,9 +27,10 @@ const effectTones = {
   rejected: 'bad',
   unchanged: 'quiet',
   unset: 'warn',
+  requested: 'info',
 } as const
 /** Outcomes of a key in a rollback that is done. */
-const accepted = ['applied', 'pendingRestart', 'shadowed', 'unchanged', 'unset']
+const accepted = ['applied', 'pendingRestart', 'shadowed', 'unchanged', 'unset', 'requested']
 const key = { labels: 'console.config-key', page: 'system-config.centre' }
 const user = { labels: 'iam.user', page: 'iam.user' }
 const userTitle = text('User', '用户')
@@ -139,12 +141,112 @@ const entry = adminDetail('getAdminSystemConfigHistoryById', (it) => ({
   ],
 }))
 
+const requestTones = { open: 'warn', applied: 'good', rejected: 'bad', withdrawn: 'quiet', expired: 'quiet' } as const
+const requestStates = {
+  open: text('Waiting for approval', '待审批'),
+  applied: text('Approved and stored', '已批准并保存'),
+  rejected: text('Rejected', '已驳回'),
+  withdrawn: text('Withdrawn', '已撤回'),
+  expired: text('Expired', '已过期'),
+}
+const requested = text('Requested changes', '申请的变更')
+
+const requests = adminList('getAdminSystemConfigRequests', (row) => ({
+  id: 'system-config.requests',
+  title: text('Requested changes', '变更申请'),
+  lead: text(
+    'Changes of configuration keys that another operator must approve before they are stored.',
+    '须由另一位操作员批准后才会保存的配置变更。',
+  ),
+  place: { group: 'configuration', order: 15 },
+  key: 'id',
+  detail: 'system-config.request',
+  live: ['sys_config_request'],
+  columns: [
+    row.time('createdAt', { link: true }),
+    row.reference('keys', key),
+    row.status('status', requestTones, { labels: requestStates }),
+    row.text('requestedBy'),
+    row.text('reason'),
+    row.time('expiresAt', { hidden: true }),
+    row.text('decidedBy', { hidden: true }),
+    row.time('decidedAt', { hidden: true }),
+  ],
+  filters: ['status'],
+  empty: text('No requests yet.', '尚无申请。'),
+}))
+
+const oneRequest = adminDetail('getAdminSystemConfigRequestsById', (it) => ({
+  id: 'system-config.request',
+  title: text('Requested change', '变更申请'),
+  name: 'createdAt',
+  param: 'id',
+  live: ['sys_config_request'],
+  sections: [
+    {
+      columns: [
+        it.status('status', requestTones, { labels: requestStates }),
+        it.time('createdAt'),
+        it.time('expiresAt'),
+        it.text('requestedBy'),
+        it.flag('isOwn'),
+        it.text('reason'),
+        it.status('origin', tones, { labels }),
+        it.text('decidedBy'),
+        it.time('decidedAt'),
+        it.text('decisionReason'),
+      ],
+    },
+    {
+      title: requested,
+      columns: [
+        it.rows('changes', (one) => [
+          one.reference('key', key),
+          one.difference('before', 'after', { title: change, ...shown }),
+          one.flag('isOutdated'),
+        ]),
+      ],
+    },
+  ],
+  actions: [
+    it.action('postAdminSystemConfigRequestsByIdApprove', {
+      label: text('Approve', '批准'),
+      params: { id: 'id' },
+      when: { status: 'open', isOwn: false },
+      confirm: text('The changes are stored and take effect.', '变更将被保存并生效。'),
+      answer: rollbackEffects,
+      outcome: { field: 'effects.outcome', good: accepted },
+    }),
+    it.action('postAdminSystemConfigRequestsByIdReject', {
+      label: text('Reject', '驳回'),
+      params: { id: 'id' },
+      when: { status: 'open', isOwn: false },
+      ask: ['reason'],
+      tone: 'danger',
+    }),
+    it.action('postAdminSystemConfigRequestsByIdWithdraw', {
+      label: text('Withdraw', '撤回'),
+      params: { id: 'id' },
+      when: { status: 'open', isOwn: true },
+    }),
+  ],
+}))
+
 /** Pages of the change history. The config centre is a custom page of the console. */
-export const pages = [history, entry]
+export const pages = [requests, oneRequest, history, entry]
 
 const centre = { id: 'system-config.centre' }
 
 export const needsAttention = [
+  adminAttention('getAdminSystemConfigRequests', {
+    id: 'system-config.requests',
+    title: text('Configuration changes that wait for approval', '待审批的配置变更'),
+    tone: 'warn',
+    query: { status: 'open', size: 1, count: 'capped' },
+    count: 'total',
+    page: { id: 'system-config.requests', filter: { status: 'open' } },
+    live: ['sys_config_request'],
+  }),
   adminAttention('getAdminSystemConfigKeys', {
     id: 'system-config.insecure',
     title: text('Values that are not safe in production', '不适合生产环境的配置值'),

@@ -252,6 +252,7 @@ const outcomes: Readonly<Record<Effect['outcome'], string>> = {
   rejected: 'was refused by its plugin; the old value stays in force',
   unchanged: 'was so already',
   unset: 'the secret does not apply any more',
+  requested: 'waits for the approval of another operator',
 }
 
 function effectLine({ key, before, after, outcome, reason, destination = {} }: Effect): string {

@@ -1,5 +1,13 @@
 import type { Database } from '@plinth/database'
-import { type AuditEntry, type Clock, errorReason, type JsonValue, type Logger, nearestName } from '@plinth/kernel'
+import {
+  type AuditEntry,
+  type Clock,
+  errorReason,
+  type JsonValue,
+  type Logger,
+  nearestName,
+  omitUndefined,
+} from '@plinth/kernel'
 import type { CatalogueEntry, ConfigAdmin } from '@plinth/kernel/host'
 import { isState, maxProblems, problemsOf } from './changes/change-check.ts'
 import { Destinations, entriesAfterChanges, type SettledChanges, withheldText } from './changes/destinations.ts'
@@ -10,6 +18,7 @@ import { exportDocument, importChanges } from './changes/transfer.ts'
 import type {
   Actor,
   ChangeOrigin,
+  ChangeRequest,
   ConfigCentre,
   ConfigChange,
   ConfigDocument,
@@ -22,6 +31,7 @@ import type {
   KeyProblem,
   Preview,
   PreviewOptions,
+  RequestFilter,
   ResealReport,
   RotationReport,
   SaveOptions,
@@ -31,6 +41,8 @@ import type {
 import { businessError, translateStorageErrors } from './declarations.ts'
 import type { ChangeNotification, InstanceReport, Instances } from './instances/instances.ts'
 import { parseQuery } from './item-view.ts'
+import { needsApproval } from './requests/approval-rule.ts'
+import { type ApprovedRequest, ChangeRequests } from './requests/change-requests.ts'
 import type { MasterKeys } from './secrets/master-keys.ts'
 import { resealSecrets, rotateSecrets } from './secrets/rotation.ts'
 import { isSameSecret, maskedForDisplay } from './secrets/sealed-value.ts'
@@ -50,8 +62,16 @@ interface ConfigCentreOptions {
   readonly log: Logger
   /** True in the process of a command. It has not set up all plugins, so it does not know which keys need a restart. */
   readonly isCommand: boolean
+  /** Returns the effective value of `platform.system-config.approval.keys`. */
+  readonly approvalKeys: () => readonly string[]
   /** Notifies other instances that stored values have changed. */
   readonly announce: (what: ChangeNotification) => void
+}
+
+/** A plugin that changes its own state, or a request that another operator has approved. */
+interface SaveKind {
+  readonly stateOf?: string
+  readonly approved?: ApprovedRequest
 }
 
 export class StoredConfigCentre implements ConfigCentre {
@@ -61,6 +81,7 @@ export class StoredConfigCentre implements ConfigCentre {
   readonly #effects: Effects
   readonly #owners: KeyOwnerVerification
   readonly #destinations: Destinations
+  readonly #requests: ChangeRequests
   #catalogue: ReadonlyMap<string, CatalogueEntry> | undefined
   #stored: StoredConfig = { version: 0, values: new Map() }
   #problems: ReadonlyMap<string, string> = new Map()
@@ -73,6 +94,7 @@ export class StoredConfigCentre implements ConfigCentre {
     this.#options = options
     const isSensitive = (key: string) => this.#isSensitive(key)
     this.#store = new ConfigStore({ database, masterKeys, clock, isSensitive, audit })
+    this.#requests = new ChangeRequests({ database, masterKeys, clock, isSensitive, audit })
     this.#history = new History({ database, masterKeys, isSensitive })
     this.#effects = new Effects(options, () => this.#declarations)
     this.#destinations = new Destinations(options.configAdmin, () => this.#declarations)
@@ -129,7 +151,9 @@ export class StoredConfigCentre implements ConfigCentre {
       { locale },
     )
     const settled = this.#settled(without(refused, checked))
-    const foreseen = this.#effects.foreseen(settled, this.#stored)
+    const foreseen = this.#needsApproval(settled, { actor })
+      ? this.#requestedEffects(settled)
+      : this.#effects.foreseen(settled, this.#stored)
     return { ...foreseen, faults: [...found, ...denied, ...refused], version: this.version }
   }
 
@@ -151,15 +175,16 @@ export class StoredConfigCentre implements ConfigCentre {
   saveState(plugin: string, changes: readonly ConfigChange[], options: SaveOptions): Promise<SaveResult> {
     // The state of a plugin, such as a key that is created on first use, is not part of the call that needs it.
     const { database } = this.#options
-    return database.withFirstStatement(undefined, () => this.#save(changes, 'state', options, plugin))
+    return database.withFirstStatement(undefined, () => this.#save(changes, 'state', options, { stateOf: plugin }))
   }
 
   async #save(
     changes: readonly ConfigChange[],
     origin: ChangeOrigin,
     options: SaveOptions,
-    stateOf?: string,
+    on: SaveKind = {},
   ): Promise<SaveResult> {
+    const { stateOf } = on
     await this.refresh()
     const { locale = 'en', signal } = options
     const faults = this.#problemsOf(changes, options, stateOf)
@@ -171,18 +196,20 @@ export class StoredConfigCentre implements ConfigCentre {
       const refused = await this.#owners.rejections(changes, this.#stored, { locale, signal })
       if (refused.length > 0) throw businessError('invalid', { data: { errors: refused } })
     }
+    const checked = this.#settled(changes)
+    if (this.#needsApproval(checked, options, on)) return this.#request(changes, origin, options, checked)
     // Saves and reloads run one after another. Otherwise a reload could revert values that are being saved.
     return this.#inTurn(async () => {
       const { log, database, announce } = this.#options
       let before = this.#stored
       let settled = this.#settled(changes)
-      let version = await this.#write(settled, origin, options, stateOf)
+      let version = await this.#write(settled, origin, options, on)
       // Another save came first, so the changes are checked again with the new values.
       while (version === undefined) {
         await translateStorageErrors(log, () => this.#read())
         before = this.#stored
         settled = this.#settled(changes)
-        version = await this.#write(settled, origin, options, stateOf)
+        version = await this.#write(settled, origin, options, on)
       }
       if (version !== before.version) database.afterCommit(() => announce('values'))
       // The changes are stored. If reading them fails, the next poll applies them.
@@ -202,8 +229,9 @@ export class StoredConfigCentre implements ConfigCentre {
     settled: SettledChanges,
     origin: ChangeOrigin,
     options: SaveOptions,
-    stateOf: string | undefined,
+    on: SaveKind,
   ): Promise<number | undefined> {
+    const { stateOf, approved } = on
     const { changes } = settled
     const before = this.#stored
     const requested = changes.filter(({ isUnset }) => isUnset !== true)
@@ -211,6 +239,8 @@ export class StoredConfigCentre implements ConfigCentre {
     if (faults.length > 0) throw businessError('invalid', { data: { errors: faults } })
     this.#destinations.assertSeen(requested, before)
     await this.#assertAllowed(settled, options)
+    // Another operator has changed the list of these keys while this save was checked.
+    if (this.#needsApproval(settled, options, on)) throw businessError('approval-needed')
     // A plugin that stores its own state has already checked it.
     const isOffered = stateOf === undefined && !this.#isOutdated(changes)
     if (isOffered) {
@@ -220,12 +250,73 @@ export class StoredConfigCentre implements ConfigCentre {
     let version: number | undefined
     try {
       version = await translateStorageErrors(this.#options.log, () =>
-        this.#store.write(changes, origin, options, before.version, stateOf),
+        this.#store.write(changes, origin, options, before.version, { stateOf, close: approved?.close }),
       )
       return version
     } finally {
       if (isOffered && version === undefined) await this.#owners.takeBack(before)
     }
+  }
+
+  /** Only users need the approval of another operator. A plugin that changes its own state does not. */
+  #needsApproval(
+    { changes }: SettledChanges,
+    { actor }: { readonly actor?: Actor | undefined },
+    { stateOf, approved }: SaveKind = {},
+  ): boolean {
+    if (actor?.userId === undefined || stateOf !== undefined || approved !== undefined) return false
+    return needsApproval(changes, this.#stored, this.#declarations, this.#options.approvalKeys())
+  }
+
+  #requestedEffects(settled: SettledChanges): Pick<Preview, 'effects' | 'plugins'> {
+    const { effects } = this.#effects.foreseen(settled, this.#stored)
+    const isUnchanged = (outcome: string) => outcome === 'unchanged'
+    return {
+      effects: effects.map((one) => (isUnchanged(one.outcome) ? one : { ...one, outcome: 'requested' })),
+      plugins: [],
+    }
+  }
+
+  /** Stores the changes as a request, with the versions of the values and destinations that it replaces. */
+  async #request(
+    changes: readonly ConfigChange[],
+    origin: ChangeOrigin,
+    options: SaveOptions,
+    settled: SettledChanges,
+  ): Promise<SaveResult> {
+    const stored = this.#stored
+    const based = changes.map((change): ConfigChange => {
+      const expectedVersion = change.expectedVersion ?? stored.values.get(change.key)?.version ?? 0
+      if (change.action === 'reset') return { ...change, expectedVersion }
+      const seen = change.expectedDestination ?? this.#destinations.versionOf(change.key, stored)
+      return { ...change, expectedVersion, ...(seen === undefined ? {} : { expectedDestination: seen }) }
+    })
+    const requestId = await translateStorageErrors(this.#options.log, () =>
+      this.#requests.create(based, origin, options),
+    )
+    return { version: stored.version, requestId, effects: this.#requestedEffects(settled).effects }
+  }
+
+  requests(filter: RequestFilter, window: HistoryWindow) {
+    return translateStorageErrors(this.#options.log, () => this.#requests.page(filter, window))
+  }
+
+  request(id: number): Promise<ChangeRequest> {
+    return translateStorageErrors(this.#options.log, () => this.#requests.get(id))
+  }
+
+  async approve(id: number, options: SaveOptions): Promise<SaveResult> {
+    const approved = await translateStorageErrors(this.#options.log, () => this.#requests.approved(id, options))
+    const { changes, origin, reason } = approved
+    return this.#save(changes, origin, omitUndefined<SaveOptions>({ ...options, reason }), { approved })
+  }
+
+  reject(id: number, options: SaveOptions): Promise<void> {
+    return translateStorageErrors(this.#options.log, () => this.#requests.reject(id, options))
+  }
+
+  withdraw(id: number, options: SaveOptions): Promise<void> {
+    return translateStorageErrors(this.#options.log, () => this.#requests.withdraw(id, options))
   }
 
   /** True if the write will fail with a conflict. Then no owner is asked to apply the values. */

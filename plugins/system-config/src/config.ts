@@ -1,4 +1,5 @@
-import { key } from '@plinth/kernel'
+import { guardsPermission, key } from '@plinth/kernel'
+import { approvalEntryPattern } from './requests/approval-rule.ts'
 
 /** The master key can come from any source except the database, whose secrets it encrypts. */
 export const keys = {
@@ -34,5 +35,22 @@ export const keys = {
     default: 'data/master.key',
     minLength: 1,
     scope: 'process',
+  }),
+  'platform.system-config.approval.keys': key.stringList({
+    title: { en: 'Keys that a second operator approves', 'zh-CN': '须由第二人审批的配置项' },
+    description: {
+      en: 'Changes of these keys in the back office wait until another operator approves them. Entries: a key, a prefix such as platform.mail.*, a group such as @group:iam, @guards for all keys with a permission of their own, @secrets. While the list is not empty, it belongs to these keys too.',
+      'zh-CN':
+        '在管理后台修改这些配置项后，须由另一位操作员批准才会生效。可填：配置项、前缀（如 platform.mail.*）、分组（如 @group:iam）、@guards（所有另需权限的配置项）、@secrets（所有密文）。列表不为空时，本项自身也须审批。',
+    },
+    default: [],
+    items: { pattern: approvalEntryPattern },
+    rule: {
+      en: 'be a key, a prefix with .*, @group: and a group, @guards or @secrets',
+      'zh-CN': '是配置项、以 .* 结尾的前缀、@group: 加分组、@guards 或 @secrets',
+    },
+    uniqueItems: true,
+    reload: 'live',
+    permission: guardsPermission,
   }),
 }

@@ -15,6 +15,8 @@ export interface Actor {
    * cannot change these keys. An actor that is not a user, such as the command line, can change all keys.
    */
   readonly can?: (permission: string) => boolean
+  /** For an actor who may only change the keys of single groups: returns true for these. Absent: all groups. */
+  readonly mayChange?: (group: string) => boolean
   /**
    * Checks that the actor has proven the identity recently. Called before a secret or a key with a permission of its own
    * changes. If it throws, nothing is stored. Absent for actors that are not users.
@@ -65,8 +67,9 @@ export interface KeyProblem {
  * - `unchanged`: the value was already stored.
  * - `unset`: a secret no longer applies, because its destination changes. A stored secret is removed; a secret of
  *   another source is not used.
+ * - `requested`: another operator must approve the changes of the request. Nothing is stored until then.
  */
-export type Outcome = 'applied' | 'pendingRestart' | 'shadowed' | 'rejected' | 'unchanged' | 'unset'
+export type Outcome = 'applied' | 'pendingRestart' | 'shadowed' | 'rejected' | 'unchanged' | 'unset' | 'requested'
 
 export interface Effect {
   readonly key: string
@@ -112,6 +115,39 @@ export interface SaveResult {
   /** Version after the save, which is the old version if nothing changed. */
   readonly version: number
   readonly effects: readonly Effect[]
+  /** Id of the request, if another operator must approve the changes. Then nothing was stored. */
+  readonly requestId?: number
+}
+
+/** `applied`: another operator approved the request, and its changes are stored. `expired`: it can no longer be approved. */
+export type RequestStatus = 'open' | 'applied' | 'rejected' | 'withdrawn' | 'expired'
+
+/** Changes that wait for another operator, or that another operator has decided about. */
+export interface ChangeRequest {
+  readonly id: number
+  readonly status: RequestStatus
+  readonly origin: ChangeOrigin
+  /** Changes without secrets. `expectedVersion`: version of the stored value when the request was made. */
+  readonly changes: readonly {
+    readonly key: string
+    readonly action: ConfigChange['action']
+    readonly value?: JsonValue
+    readonly isSecret: boolean
+    readonly expectedVersion?: number
+  }[]
+  readonly requestedBy: string
+  readonly requestedByUserId: number
+  readonly reason: string | undefined
+  readonly createdAt: Date
+  readonly expiresAt: Date
+  readonly decidedBy: string | undefined
+  readonly decidedByUserId: number | undefined
+  readonly decisionReason: string | undefined
+  readonly decidedAt: Date | undefined
+}
+
+export interface RequestFilter {
+  readonly status?: RequestStatus
 }
 
 export interface StoredState {
@@ -262,6 +298,9 @@ export interface ConfigCentre {
    * If the destination of a stored secret changes and the secret is not entered again, the secret is removed (outcome
    * `unset`, decision F2).
    *
+   * If `platform.system-config.approval.keys` lists a changed key, and the actor is a user, nothing is stored: all changes
+   * become one request that another operator approves. The same applies to `import` and `rollback`.
+   *
    * @throws BusinessError `400`, reason `system-config.invalid`, with the problems in `data.errors`
    * @throws BusinessError `403`, reason `system-config.key-protected`, if the stored value of a key would change whose
    *   permission the actor lacks; the problems are in `data.errors`, the permissions in `data.permissions`
@@ -328,6 +367,27 @@ export interface ConfigCentre {
 
   /** Throws the errors of `save`. */
   import(document: ImportDocument, options: SaveOptions & { readonly mode: ImportMode }): Promise<SaveResult>
+
+  requests(filter: RequestFilter, window: HistoryWindow): Promise<FoundPage<ChangeRequest>>
+
+  /** @throws BusinessError `404`, reason `system-config.request-unknown` */
+  request(id: number): Promise<ChangeRequest>
+
+  /**
+   * Stores the changes of a request, with the permissions and checks of `save` for the actor. If a stored value has
+   * changed since the request, nothing is stored.
+   *
+   * @throws BusinessError `403`, reason `system-config.own-request`, for the user who made the request; `404`
+   *   `system-config.request-unknown`; `409` `system-config.request-closed` if the request was decided or has expired;
+   *   also the errors of `save`
+   */
+  approve(id: number, options: SaveOptions): Promise<SaveResult>
+
+  /** Ends a request of another user. Throws `system-config.own-request`, `request-unknown` and `request-closed`. */
+  reject(id: number, options: SaveOptions): Promise<void>
+
+  /** Ends an own request. Throws `system-config.request-unknown`, also for that of another user, and `request-closed`. */
+  withdraw(id: number, options: SaveOptions): Promise<void>
 
   /** Returns the processes that were seen recently. */
   instances(): Promise<readonly InstanceState[]>

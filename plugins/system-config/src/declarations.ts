@@ -30,6 +30,11 @@ export const businessError = defineBusinessErrors('system-config', en['system-co
   'key-protected': '403',
   'key-unknown': '404',
   'master-key': '503',
+  'approval-needed': '409',
+  'own-request': '403',
+  'request-closed': '409',
+  'request-limit': '409',
+  'request-unknown': '404',
   'storage-unavailable': '503',
   'version-changed': '409',
   'version-unknown': '400',
@@ -70,13 +75,17 @@ export async function translateStorageErrors<T>(log: Logger, work: () => Promise
 const shownError = (error: unknown): { readonly reason: string } | { readonly err: unknown } =>
   isUnavailable(error) ? { reason: errorReason(error) } : { err: error }
 
+/** Permission to change all keys; with a colon and a group: the keys of one group. */
+export const savePermission = 'system-config:save'
+
 /** Access rules of the routes. */
 export const permissions = {
   view: { permission: 'system-config:view', scope: 'none' },
-  save: { permission: 'system-config:save', scope: 'all' },
+  save: { permission: savePermission, scope: 'all', orGroup: true },
   /** Scope `all`, because the history contains operators of all organisations. */
   history: { permission: 'system-config:view', scope: 'all' },
   export: { permission: 'system-config:export', scope: 'none' },
+  approve: { permission: 'system-config:approve', scope: 'all' },
 } as const
 
 export const permissionDeclarations: readonly PermissionDeclaration[] = [
@@ -91,12 +100,21 @@ export const permissionDeclarations: readonly PermissionDeclaration[] = [
   {
     code: permissions.save.permission,
     displayName: { en: 'Change the configuration', 'zh-CN': '修改配置' },
+    perConfigGroup: true,
     description: { en: 'Save, reset, verify, roll back and import.', 'zh-CN': '保存、重置、验证、回退和导入。' },
   },
   {
     code: permissions.export.permission,
     displayName: { en: 'Export the configuration', 'zh-CN': '导出配置' },
     description: { en: 'All stored values but secrets.', 'zh-CN': '除密文外的全部已存储值。' },
+  },
+  {
+    code: permissions.approve.permission,
+    displayName: { en: 'Approve configuration changes', 'zh-CN': '审批配置变更' },
+    description: {
+      en: 'Approve or reject changes that other operators requested. Also needs the permissions of the changed keys.',
+      'zh-CN': '批准或驳回其他操作员申请的变更。还需要所改配置项本身的权限。',
+    },
   },
 ]
 
@@ -114,12 +132,19 @@ export const audited: Readonly<Record<string, AuditTexts>> = {
       rollback: text('Restore a version', '恢复版本'),
       state: text('Change state', '更改状态'),
       verify: text('Verify', '验证'),
+      request: text('Request changes', '申请变更'),
+      approve: text('Approve a request', '批准申请'),
+      reject: text('Reject a request', '驳回申请'),
+      withdraw: text('Withdraw a request', '撤回申请'),
     },
     facts: {
       set: { title: text('Stored keys', '已保存的配置项'), ...key },
       reset: { title: text('Removed keys', '已移除的配置项'), ...key },
       unset: { title: text('Cleared secrets', '已清除的密钥'), ...key },
       destination: { title: text('Destination of the new secrets', '新密钥的发送目标') },
+      request: { title: text('Request', '申请编号') },
+      requestedBy: { title: text('Requested by', '申请人'), labels: 'iam.user', page: 'iam.user' },
+      keys: { title: text('Requested keys', '申请变更的配置项'), ...key },
       isSame: { title: text('Same as the stored value', '与已保存的值相同') },
       reason: { title: text('Reason', '原因') },
     },

@@ -1,7 +1,7 @@
 import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column, type Database, erasedName, personalTable } from '@plinth/database'
 import { bilingual, type PersonalTable } from '@plinth/kernel'
-import type { ChangeOrigin } from './contract.ts'
+import type { ChangeOrigin, RequestStatus } from './contract.ts'
 
 /**
  * The stored value of one key. `configValue` is JSON text, encrypted with the master key `masterKeyId` unless that is
@@ -54,6 +54,37 @@ export const HistoryRow = defineEntity({
 })
 export type HistoryRow = InferEntity<typeof HistoryRow>
 
+/**
+ * Changes that wait for the approval of another operator. `changes` is JSON text without secrets. `secrets` is JSON text
+ * that is encrypted with the master key `masterKeyId`; it is removed when the request ends.
+ */
+export const RequestRow = defineEntity({
+  name: 'SystemConfigRequest',
+  tableName: 'sys_config_request',
+  indexes: [
+    { properties: ['status', 'id'] },
+    { properties: ['requestedByUserId', 'status'] },
+    { properties: ['decidedByUserId'] },
+  ],
+  properties: {
+    id: column.primaryKey(),
+    status: column.text(16).$type<Exclude<RequestStatus, 'expired'>>(),
+    origin: column.text(16).$type<ChangeOrigin>(),
+    changes: column.longText(),
+    secrets: column.longText().nullable(),
+    masterKeyId: column.text(16).nullable(),
+    requestedBy: column.text(128),
+    requestedByUserId: column.id(),
+    reason: column.text(200).nullable(),
+    createdAt: column.timestamp(),
+    decidedBy: column.text(128).nullable(),
+    decidedByUserId: column.id().nullable(),
+    decisionReason: column.text(200).nullable(),
+    decidedAt: column.timestamp().nullable(),
+  },
+})
+export type RequestRow = InferEntity<typeof RequestRow>
+
 /** A single row. Every save locks it, so that saves run one after another. */
 export const VersionRow = defineEntity({
   name: 'SystemConfigVersion',
@@ -82,7 +113,7 @@ export const InstanceRow = defineEntity({
 })
 export type InstanceRow = InferEntity<typeof InstanceRow>
 
-export const entities = [ConfigRow, HistoryRow, VersionRow, InstanceRow]
+export const entities = [ConfigRow, HistoryRow, RequestRow, VersionRow, InstanceRow]
 
 const reason = bilingual(
   'Values of the configuration belong to the product. The history shows who changed what by the user id only.',
@@ -108,6 +139,22 @@ export const configTables = (db: Database): readonly PersonalTable[] => [
     omit: ['oldValue', 'newValue', 'oldMasterKeyId', 'newMasterKeyId', 'oldDestination', 'newDestination', 'sensitive'],
     erasure: 'anonymised',
     set: { actor: erasedName, reason: null },
+    reason,
+  }),
+  personalTable(db, RequestRow, {
+    title: bilingual('Requested configuration changes', '申请的配置变更'),
+    owner: 'requested_by_user_id',
+    omit: ['changes', 'secrets', 'masterKeyId', 'decidedBy', 'decidedByUserId', 'decisionReason'],
+    erasure: 'anonymised',
+    set: { requestedBy: erasedName, reason: null },
+    reason,
+  }),
+  personalTable(db, RequestRow, {
+    title: bilingual('Decisions about requested configuration changes', '对配置变更申请的决定'),
+    owner: 'decided_by_user_id',
+    omit: ['changes', 'secrets', 'masterKeyId', 'requestedBy', 'requestedByUserId', 'reason'],
+    erasure: 'anonymised',
+    set: { decidedBy: erasedName, decisionReason: null },
     reason,
   }),
 ]

@@ -4,7 +4,7 @@ import { localize, maskedValue } from '@plinth/kernel'
 import type { CatalogueEntry } from '@plinth/kernel/host'
 import type { Static } from 'typebox'
 import type { ConfigItem } from './contract.ts'
-import { businessError } from './declarations.ts'
+import { businessError, savePermission } from './declarations.ts'
 import type { item } from './schemas.ts'
 
 type Matches = (item: ConfigItem) => boolean
@@ -89,6 +89,8 @@ interface Reader {
   readonly locale: string
   readonly principal?: Caller | undefined
   readonly traceId: string
+  /** See `Actor.mayChange`. */
+  readonly mayChange?: ((group: string) => boolean) | undefined
 }
 
 export function orderedGroups(items: readonly ConfigItem[], reader: Reader) {
@@ -112,12 +114,14 @@ export function itemView(item: ConfigItem, reader: Reader): ItemView {
   const { locale } = reader
   const { effective, sources = [], pendingRestart = false, refused } = explanation ?? {}
   const { permission } = declaration ?? {}
-  const isDenied = permission !== undefined && reader.principal?.can(permission) === false
+  const group = groupOf(item)
+  const isForeign = reader.mayChange?.(declaration === undefined ? '' : group) === false
+  const isDenied = isForeign || (permission !== undefined && reader.principal?.can(permission) === false)
   const isStoredInForce = effective?.source === 'database' || pendingRestart || refused !== undefined
   return {
     key,
     orphaned: declaration === undefined,
-    group: groupOf(item),
+    group,
     displayTitle: declaration === undefined ? key : localize(declaration.title, locale),
     required: declaration?.required ?? false,
     sensitive: declaration?.sensitive ?? stored?.value === maskedValue,
@@ -125,6 +129,7 @@ export function itemView(item: ConfigItem, reader: Reader): ItemView {
     ...(isDenied && { locked: 'permission' }),
     ...(declaration?.editable !== true && { locked: lockOf(declaration) }),
     ...(permission !== undefined && { permission }),
+    ...(isForeign && { permission: `${savePermission}:${group}` }),
     isSet: effective !== undefined && effective.source !== 'default',
     sources: sources.map(({ withheld, ...source }) => {
       const unused = withheld === undefined ? {} : { withheld: [...withheld] }

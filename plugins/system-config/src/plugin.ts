@@ -30,6 +30,8 @@ import { markState } from './migrations/0002-mark-state.ts'
 import { nameActingUser } from './migrations/0003-name-acting-user.ts'
 import { indexActors } from './migrations/0004-index-actors.ts'
 import { storeDestinations } from './migrations/0005-store-destinations.ts'
+import { createRequests } from './migrations/0006-create-requests.ts'
+import { approvalKeysKey } from './requests/approval-rule.ts'
 import { MasterKeys } from './secrets/master-keys.ts'
 
 /**
@@ -49,7 +51,7 @@ export default definePlugin({
   config: keys,
   configGroups: { 'system-config': { en: 'Config centre', 'zh-CN': '配置中心' } },
   entities,
-  migrations: [createSystemConfig, markState, nameActingUser, indexActors, storeDestinations],
+  migrations: [createSystemConfig, markState, nameActingUser, indexActors, storeDestinations, createRequests],
   commands,
   async setup(ctx) {
     const { log, services } = ctx
@@ -69,7 +71,9 @@ export default definePlugin({
     const { kernel, configAdmin, database } = services
     const parts = { product: kernel.product.name, configAdmin, database, masterKeys, instances, clock, log }
     const record = (entry: AuditEntry) => writeAuditEntry(kernel, entry)
-    const centre = new StoredConfigCentre({ ...parts, announce, audit: record, isCommand: !isServer })
+    const approvalKeys = () => ctx.config.get(approvalKeysKey)
+    const isCommand = !isServer
+    const centre = new StoredConfigCentre({ ...parts, announce, approvalKeys, audit: record, isCommand })
     const poll = new PollLoop({
       pollMs: () => ctx.config.get('platform.system-config.poll-interval'),
       async look() {

@@ -1,8 +1,10 @@
-import { bulkRateLimit, listResponse, previewRateLimit, routesWith } from '@plinth/http'
-import { bilingual, type JsonValue, localize, omitUndefined } from '@plinth/kernel'
+import { bulkRateLimit, listResponse, nothing, operatorVisibleTo, previewRateLimit, routesWith } from '@plinth/http'
+import { bilingual, type JsonValue, localize, maskedValue, omitUndefined } from '@plinth/kernel'
 import type { Static } from 'typebox'
 import { problem } from './changes/change-check.ts'
 import type {
+  Actor,
+  ChangeRequest,
   ConfigCentre,
   ConfigChange,
   HistoryEntry,
@@ -12,8 +14,9 @@ import type {
   SaveOptions,
   SaveResult,
 } from './contract.ts'
-import { businessError, permissions } from './declarations.ts'
+import { businessError, permissions, savePermission } from './declarations.ts'
 import { itemView, orderedGroups, type Caller as User } from './item-view.ts'
+import { requestOrder } from './requests/change-requests.ts'
 import * as schema from './schemas.ts'
 import { historyOrder } from './storage/history.ts'
 
@@ -21,7 +24,12 @@ const root = '/api/v1/admin/system-config'
 
 /** The access guard of the plugin iam sets `principal`. */
 interface Caller {
-  readonly principal?: (User & { readonly assertFresh?: (maxAge: string) => void | Promise<void> }) | undefined
+  readonly principal?:
+    | (User & {
+        readonly permissions?: ReadonlySet<string>
+        readonly assertFresh?: (maxAge: string) => void | Promise<void>
+      })
+    | undefined
   readonly traceId: string
   readonly clientIp: string
   readonly locale: string
@@ -31,20 +39,38 @@ interface Caller {
 /** Maximum age of the proof of identity for changes of secrets and of keys that decide about access. */
 const maxProofAge = '5m'
 
-const actorOf = ({ principal, traceId, clientIp }: Caller) => ({
+/**
+ * Returns which groups a caller may change who has the permission only for single groups. Callers with the permission
+ * for all keys, and those without any, are not restricted here: the access rules of the routes apply.
+ */
+function groupsOf(principal: NonNullable<Caller['principal']>): Pick<Actor, 'mayChange'> {
+  const { permissions: codes = new Set<string>() } = principal
+  const isLimited = [...codes].some((code) => code.startsWith(`${savePermission}:`)) && !principal.can(savePermission)
+  return isLimited ? { mayChange: (group) => codes.has(`${savePermission}:${group}`) } : {}
+}
+
+const actorOf = ({ principal, traceId, clientIp }: Caller): Actor => ({
   ...(principal === undefined
     ? { name: 'unknown' }
     : {
         name: principal.username,
         userId: principal.userId,
         can: (code: string) => principal.can(code),
+        ...groupsOf(principal),
         assertFresh: () => principal.assertFresh?.(maxProofAge),
       }),
   traceId,
   clientIp,
 })
 
-const { view: mayView, history: mayViewHistory, save: maySave, export: mayExport } = permissions
+const readerOf = ({ principal, traceId, clientIp, locale }: Caller) => ({
+  principal,
+  traceId,
+  locale,
+  mayChange: actorOf({ principal, traceId, clientIp, locale }).mayChange,
+})
+
+const { view: mayView, history: mayViewHistory, save: maySave, export: mayExport, approve: mayApprove } = permissions
 const { route } = routesWith<{ readonly centre: ConfigCentre }>()
 
 /** Reason codes of the routes that preview and save changes. */
@@ -58,7 +84,21 @@ const changeReasons = [
   'system-config.version-changed',
 ]
 
-const saveReasons = [...changeReasons, 'iam.proof-required', 'system-config.key-protected']
+const saveReasons = [
+  ...changeReasons,
+  'iam.proof-required',
+  'system-config.approval-needed',
+  'system-config.key-protected',
+  'system-config.request-limit',
+]
+
+const decisionReasons = [
+  'system-config.master-key',
+  'system-config.own-request',
+  'system-config.request-closed',
+  'system-config.request-unknown',
+  'system-config.storage-unavailable',
+]
 
 /** Routes of the config centre. A caller with read access can use dry runs, which change nothing. */
 export const routes = [
@@ -72,7 +112,7 @@ export const routes = [
     reasons: ['system-config.filter-unknown', 'system-config.key-unknown', 'system-config.storage-unavailable'],
     handler: async (request, { centre }) => {
       const items = await centre.list(request.query.query ?? '')
-      return { version: centre.version, total: items.length, groups: orderedGroups(items, request) }
+      return { version: centre.version, total: items.length, groups: orderedGroups(items, readerOf(request)) }
     },
   }),
   route({
@@ -83,7 +123,7 @@ export const routes = [
     request: { params: schema.keyParams },
     response: schema.item,
     reasons: ['system-config.invalid', 'system-config.key-unknown', 'system-config.storage-unavailable'],
-    handler: async (request, { centre }) => itemView(await centre.get(request.params.key), request),
+    handler: async (request, { centre }) => itemView(await centre.get(request.params.key), readerOf(request)),
   }),
   route({
     method: 'POST',
@@ -125,14 +165,23 @@ export const routes = [
     annotations: [bulkRateLimit],
     request: { body: schema.verifyBody },
     response: schema.verification,
-    reasons: changeReasons,
+    reasons: [...changeReasons, 'system-config.key-protected'],
     handler: async (request, { centre }) => {
       const { key, value, expectedDestination } = request.body
+      const actor = actorOf(request)
+      const group = centre.find(key)?.declaration?.group ?? ''
+      if (actor.mayChange?.(group) === false) {
+        const permissions = [`${savePermission}:${group}`]
+        throw businessError('key-protected', {
+          params: { permissions: permissions.join(), keys: key },
+          data: { permissions },
+        })
+      }
       const verification = await centre.verify(key, value as JsonValue, { expectedDestination })
       return {
         ...verification,
         ...omitUndefined<{ isStored?: boolean }>({
-          isStored: await centre.isStoredSecret(key, value as JsonValue, actorOf(request)),
+          isStored: await centre.isStoredSecret(key, value as JsonValue, actor),
         }),
       }
     },
@@ -244,6 +293,81 @@ export const routes = [
   }),
   route({
     method: 'GET',
+    path: `${root}/requests`,
+    summary: 'List changes that wait for the approval of another operator, and earlier ones, newest first',
+    access: mayViewHistory,
+    request: { query: schema.requestQuery },
+    response: schema.requestPage,
+    reasons: ['system-config.storage-unavailable'],
+    handler: (request, { centre }) =>
+      listResponse(request.query, requestOrder, async (window) => {
+        const found = await centre.requests(omitUndefined({ status: request.query.status }), window)
+        return {
+          ...found,
+          items: found.items.map((one) => requestView(one, { centre, locale: request.locale }, request)),
+        }
+      }),
+  }),
+  route({
+    method: 'GET',
+    path: `${root}/requests/:id`,
+    summary: 'Get changes that wait for approval',
+    access: mayViewHistory,
+    request: { params: schema.requestParams },
+    response: schema.request,
+    reasons: ['system-config.request-unknown', 'system-config.storage-unavailable'],
+    handler: async (request, { centre }) => {
+      await centre.refresh()
+      return requestView(await centre.request(request.params.id), { centre, locale: request.locale }, request)
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${root}/requests/:id/approve`,
+    summary: 'Approve changes that another operator requested, and store them',
+    description: 'Also needs the permissions of the changed keys. The user who made the request cannot approve it.',
+    access: mayApprove,
+    fresh: maxProofAge,
+    request: { params: schema.requestParams, body: schema.requestBody },
+    response: schema.outcome,
+    reasons: [...new Set([...saveReasons, ...decisionReasons])],
+    handler: async (request, { centre }) => {
+      const { actor, ...options } = saveOptions(request, request.body)
+      // The permission to approve is for all groups.
+      const { mayChange: _, ...approver } = actor
+      const done = await centre.approve(request.params.id, { ...options, actor: approver })
+      return resultView(done, { centre, locale: request.locale })
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${root}/requests/:id/reject`,
+    summary: 'Reject changes that another operator requested',
+    access: mayApprove,
+    fresh: maxProofAge,
+    request: { params: schema.requestParams, body: schema.requestBody },
+    response: nothing,
+    reasons: decisionReasons,
+    handler: async (request, { centre }) => {
+      await centre.reject(request.params.id, saveOptions(request, request.body))
+      return null
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${root}/requests/:id/withdraw`,
+    summary: 'Withdraw your own request',
+    access: maySave,
+    request: { params: schema.requestParams, body: schema.requestBody },
+    response: nothing,
+    reasons: ['system-config.request-closed', 'system-config.request-unknown', 'system-config.storage-unavailable'],
+    handler: async (request, { centre }) => {
+      await centre.withdraw(request.params.id, saveOptions(request, request.body))
+      return null
+    },
+  }),
+  route({
+    method: 'GET',
     path: `${root}/instances`,
     summary: 'List running instances with their versions and the changes that they rejected',
     access: mayView,
@@ -342,8 +466,43 @@ function previewView({ effects, plugins, faults, version }: Preview, reader: Key
   }
 }
 
-function resultView({ effects, version }: SaveResult, reader: KeyReader) {
+function requestView(
+  { changes, expiresAt, createdAt, decidedAt, ...request }: ChangeRequest,
+  reader: KeyReader,
+  caller: Caller,
+): Static<typeof schema.request> {
+  const { id, status, origin, requestedBy, requestedByUserId, reason, decidedBy, decisionReason } = request
+  return {
+    id,
+    status,
+    origin,
+    changes: changes.map(({ key, action, value, isSecret, expectedVersion = 0 }) => {
+      const stored = reader.centre.find(key)?.stored
+      const after = action === 'reset' ? undefined : isSecret ? maskedValue : value
+      return omitUndefined<Static<typeof schema.request>['changes'][number]>({
+        ...displayOf(key, reader),
+        key,
+        action,
+        before: stored?.value,
+        after,
+        isOutdated: status === 'open' && (stored?.version ?? 0) !== expectedVersion,
+      })
+    }),
+    keys: changes.map(({ key }) => key),
+    requestedBy: operatorVisibleTo(caller, requestedBy),
+    isOwn: caller.principal?.userId === requestedByUserId,
+    reason: reason ?? null,
+    createdAt: createdAt.toISOString(),
+    expiresAt: expiresAt.toISOString(),
+    decidedBy: decidedBy === undefined ? null : operatorVisibleTo(caller, decidedBy),
+    decisionReason: decisionReason ?? null,
+    decidedAt: decidedAt?.toISOString() ?? null,
+  }
+}
+
+function resultView({ effects, version, requestId }: SaveResult, reader: KeyReader) {
   const moved = effects.filter(({ outcome }) => outcome === 'applied' || outcome === 'pendingRestart')
   const plugins = [...new Set(moved.flatMap(({ plugin }) => plugin ?? []))].sort()
-  return { ...previewView({ effects, plugins, faults: [], version }, reader), dryRun: false }
+  const view = { ...previewView({ effects, plugins, faults: [], version }, reader), dryRun: false }
+  return requestId === undefined ? view : { ...view, requestId }
 }

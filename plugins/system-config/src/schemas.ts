@@ -1,4 +1,4 @@
-import { instant, listPage, listQuery, nullable, rangeQuery, reason, Type, text } from '@plinth/http'
+import { id, instant, listPage, listQuery, nullable, rangeQuery, reason, Type, text } from '@plinth/http'
 import { maxChanges, maxKeyLength } from './changes/change-check.ts'
 
 const keyName = Type.String({ minLength: 1, maxLength: maxKeyLength, examples: ['platform.rate-limit.default-window'] })
@@ -156,7 +156,7 @@ export const effect = Type.Object({
   key: text,
   ...display,
   plugin: Type.Optional(text),
-  outcome: Type.Enum(['applied', 'pendingRestart', 'shadowed', 'rejected', 'unchanged', 'unset']),
+  outcome: Type.Enum(['applied', 'pendingRestart', 'shadowed', 'rejected', 'unchanged', 'unset', 'requested']),
   reason: Type.Optional(text),
   before: Type.Optional(value),
   after: Type.Optional(value),
@@ -175,7 +175,49 @@ export const outcome = Type.Object({
   plugins: Type.Array(text, { description: 'Plugins whose values change.' }),
   restartRequired: Type.Boolean(),
   errors: Type.Array(problem),
+  requestId: Type.Optional(
+    Type.Integer({
+      description: 'Request that another operator must approve. The changes are not stored until then.',
+    }),
+  ),
 })
+
+const requestStatus = Type.Enum(['open', 'applied', 'rejected', 'withdrawn', 'expired'], {
+  description: 'applied: approved, and the changes are stored. expired: it can no longer be approved.',
+})
+const shownName = (description: string) =>
+  nullable(Type.String(), { description: `${description} Null if this user is outside the data scope of the caller.` })
+
+export const requestQuery = Type.Object({ ...listQuery.properties, status: Type.Optional(requestStatus) })
+export const requestParams = Type.Object({ id })
+export const requestBody = Type.Object({ reason: why })
+export const request = Type.Object({
+  id,
+  status: requestStatus,
+  origin: Type.Enum(['save', 'import', 'rollback', 'state']),
+  changes: Type.Array(
+    Type.Object({
+      key: text,
+      ...display,
+      action: Type.Enum(['set', 'reset']),
+      before: Type.Optional(value),
+      after: Type.Optional(value),
+      isOutdated: Type.Boolean({
+        description: 'True if the stored value changed since the request. The request can then not be approved.',
+      }),
+    }),
+  ),
+  keys: Type.Array(text),
+  requestedBy: shownName('User who made the request.'),
+  isOwn: Type.Boolean({ description: 'True if the caller made the request.' }),
+  reason: nullable(text),
+  createdAt: instant,
+  expiresAt: instant,
+  decidedBy: shownName('User who decided. Null without a decision.'),
+  decisionReason: nullable(text),
+  decidedAt: nullable(instant),
+})
+export const requestPage = listPage(request)
 
 export const verifyBody = Type.Object({ key: keyName, value: Type.Unknown(), expectedDestination })
 export const verification = Type.Object({

@@ -33,7 +33,7 @@ const guard = definePlugin({
   },
 })
 
-const everything = 'system-config:view system-config:save system-config:export'
+const everything = 'system-config:view system-config:save system-config:export system-config:approve'
 
 async function start(t: Test, set: Record<string, string> = {}, plugin: Plugin = samplePlugin) {
   const db = await createDatabase('sqlite')
@@ -162,6 +162,11 @@ t.test('C-026 every route is an admin route with its own permission', async (t) 
       ['POST', 'rollback', 'system-config:save'],
       ['GET', 'export', 'system-config:export'],
       ['POST', 'import', 'system-config:save'],
+      ['GET', 'requests', 'system-config:view'],
+      ['GET', 'requests/:id', 'system-config:view'],
+      ['POST', 'requests/:id/approve', 'system-config:approve'],
+      ['POST', 'requests/:id/reject', 'system-config:approve'],
+      ['POST', 'requests/:id/withdraw', 'system-config:save'],
       ['GET', 'instances', 'system-config:view'],
     ],
   )

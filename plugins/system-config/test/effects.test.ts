@@ -73,3 +73,16 @@ t.test('secrets are encrypted with the master key', async (t) => {
     ],
   )
 })
+
+t.test('changes of listed keys become requests', async (t) => {
+  const [outcomes] = await assertKeyEffect(t, 'platform.system-config.approval.keys', {
+    changed: ['platform.sample.*'],
+    observe: async (config) => {
+      const { centre } = await startOn(t, await sqlite(), { config })
+      const actor = { name: 'ann', userId: 7, can: () => true }
+      const { requestId } = await centre.save([{ key: 'platform.sample.limit', action: 'set', value: 7 }], { actor })
+      return requestId !== undefined
+    },
+  })
+  t.match(outcomes, { before: false, after: true })
+})

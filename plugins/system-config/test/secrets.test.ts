@@ -198,7 +198,7 @@ onDatabase(
     }
     const transactional = service.transactional.bind(service)
     let steps = 0
-    service.transactional = (work) => (++steps > 4 ? Promise.reject(new Error('crash')) : transactional(work))
+    service.transactional = (work) => (++steps > 5 ? Promise.reject(new Error('crash')) : transactional(work))
     t.hasStrict(await rejection(centre.rotateSecrets()), { code: '503' })
     t.same(await keyIds(), [200, 251], 'it was cut short in the middle')
     t.equal(readKeys(db).length, 2)

@@ -229,10 +229,10 @@ t.test('E13 W-014 the cookie session of a wallet is the same as that of a passwo
   ] as const) {
     const byWallet = await login(await signed(), headers)
     t.match(byWallet.data, { accessToken: null, tokenType: 'Bearer' })
-    t.match(byWallet.headers['set-cookie'], new RegExp(`^${name}plinth_[^;]+; ${attributes}$`))
+    t.match([byWallet.headers['set-cookie']].flat()[0], new RegExp(`^${name}plinth_[^;]+; ${attributes}$`))
     const body = { ...administrator, session: 'cookie' }
     const byPassword = await call('POST', '/api/v1/auth/login', { body, headers })
-    const unnamed = (set: unknown) => String(set).replace(/=[^;]+/, '')
+    const unnamed = (set: unknown) => String(set).replaceAll(/=[\w-]{43,};/g, '')
     t.equal(unnamed(byWallet.headers['set-cookie']), unnamed(byPassword.headers['set-cookie']))
     t.strictSame(Object.keys(byWallet.data), Object.keys(byPassword.data))
   }

@@ -11,6 +11,11 @@ export interface PermissionAccess {
   readonly permission: string
   /** Rows that the route may read and change (decision F1). */
   readonly scope: RowVisibility
+  /**
+   * If true, callers with the permission for a single group of configuration keys may call the route too. The handler
+   * checks the group. See `PermissionDeclaration.perConfigGroup`.
+   */
+  readonly orGroup?: boolean
 }
 
 /**

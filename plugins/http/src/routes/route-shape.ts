@@ -103,7 +103,7 @@ const access: Shape = {
   type: ['string', 'object'],
   description: '"public", "user", "signed" or { permission, scope }',
   enum: ['public', 'user', 'signed'],
-  properties: { permission: shape.coded, scope: {} },
+  properties: { permission: shape.coded, scope: {}, orGroup: shape.flag },
   required: ['permission'],
   additionalProperties: false,
 }

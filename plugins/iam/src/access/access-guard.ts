@@ -117,7 +117,11 @@ function admit(request: GuardedRequest, { access, acceptsApiTokens }: Rule, prin
 /** Returns whether the access guard lets a user call a route with this access rule. */
 export const hasAccess = (principal: Principal, access: Access): boolean =>
   typeof access === 'string' ||
-  (principal.can(access.permission) && (access.scope !== 'all' || principal.dataScope === 'all'))
+  (isPermitted(access, principal) && (access.scope !== 'all' || principal.dataScope === 'all'))
+
+/** True with the permission, or, if the route allows it, with the permission for a group of configuration keys. */
+const isPermitted = ({ permission, orGroup = false }: Omit<PermissionAccess, 'scope'>, principal: Principal): boolean =>
+  principal.can(permission) || (orGroup && [...principal.permissions].some((code) => code.startsWith(`${permission}:`)))
 
 /**
  * Checks that a caller has the permission, and that the data scope of the caller is as wide as the operation requires
@@ -125,8 +129,8 @@ export const hasAccess = (principal: Principal, access: Access): boolean =>
  *
  * @throws BusinessError "403" `iam.permission-denied`, `iam.scope-all-required`
  */
-export function assertPermitted({ permission, scope }: PermissionAccess, principal: Principal): void {
-  if (!principal.can(permission))
+export function assertPermitted({ permission, scope, orGroup = false }: PermissionAccess, principal: Principal): void {
+  if (!isPermitted({ permission, orGroup }, principal))
     throw businessError('permission-denied', { params: { permission }, data: { permission } })
   if (scope === 'all' && principal.dataScope !== 'all') throw businessError('scope-all-required')
 }

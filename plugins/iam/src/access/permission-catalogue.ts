@@ -3,9 +3,11 @@ import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { Database } from '@plinth/database'
 import type { RouteInfo } from '@plinth/http'
 import {
+  bilingual,
   guardsPermission,
   type Kernel,
   type LocalizedText,
+  localize,
   type ManifestEntries,
   type PermissionDeclaration,
   type PluginDataStore,
@@ -21,6 +23,20 @@ interface DeclaredPermission extends PermissionDeclaration {
   readonly plugin: string
 }
 
+/** Returns the permissions for the single groups of configuration keys. */
+const permissionsOfGroups = (
+  { code, displayName, plugin }: DeclaredPermission,
+  groups: readonly (readonly [group: string, title: LocalizedText])[],
+): readonly DeclaredPermission[] =>
+  groups.map(([group, title]) => ({
+    code: `${code}:${group}`,
+    displayName: bilingual(
+      `${localize(displayName, 'en')}: ${localize(title, 'en')}`,
+      `${localize(displayName, 'zh-CN')}：${localize(title, 'zh-CN')}`,
+    ),
+    plugin,
+  }))
+
 export class PermissionCatalogue {
   readonly #declared: ReadonlyMap<string, DeclaredPermission>
   readonly #plugins: Kernel['plugins']
@@ -28,10 +44,12 @@ export class PermissionCatalogue {
   /** The planner has already checked that only one plugin declares each permission code. */
   constructor(plugins: Kernel['plugins']) {
     this.#plugins = plugins
+    const groups = plugins.flatMap(({ configGroups = {} }) => Object.entries(configGroups))
     this.#declared = new Map(
-      plugins.flatMap(({ id: plugin, permissions = [] }) =>
-        permissions.map((permission) => [permission.code, { ...permission, plugin }] as const),
-      ),
+      plugins
+        .flatMap(({ id: plugin, permissions = [] }) => permissions.map((permission) => ({ ...permission, plugin })))
+        .flatMap((declared) => [declared, ...(declared.perConfigGroup ? permissionsOfGroups(declared, groups) : [])])
+        .map((declared) => [declared.code, declared] as const),
     )
   }
 

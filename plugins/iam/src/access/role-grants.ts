@@ -5,6 +5,7 @@ import { type Actor, type DataScope, type Principal, superAdminRole } from '../c
 import { businessError } from '../declarations.ts'
 import { Role, RolePermission, User, UserRole } from '../entities.ts'
 import { rowsInScope } from './data-scope.ts'
+import { type SignInPolicy, strictestPolicy } from './sign-in-policy.ts'
 
 /** The permissions and the data scope that one role grants. */
 export interface RoleGrant {
@@ -125,17 +126,32 @@ export class RoleGrants {
   readonly #roles = new LRUCache<string, RoleGrant>({ max: keptRoles })
 
   async ofUser(em: SqlEntityManager, userId: number): Promise<Grants> {
+    return (await this.withPolicyOf(em, userId)).grants
+  }
+
+  /** Returns the grants of a user and the rules for the sessions of the user. Both are in the same rows. */
+  async withPolicyOf(
+    em: SqlEntityManager,
+    userId: number,
+  ): Promise<{ readonly grants: Grants; readonly policy: SignInPolicy }> {
     const held = await em.find(UserRole, { userId })
-    return this.ofRoles(
+    const roles = await this.#find(
       em,
       held.map(({ roleId }) => roleId),
     )
+    return { grants: await this.#resolve(em, roles), policy: strictestPolicy(roles) }
   }
 
   /** Returns the combined grants of roles. Ignores unknown ids. */
   async ofRoles(em: SqlEntityManager, roleIds: readonly number[]): Promise<Grants> {
-    if (roleIds.length === 0) return resolveGrants([])
-    const roles = await em.find(Role, { id: { $in: [...roleIds] } }, { orderBy: { id: 'asc' } })
+    return this.#resolve(em, await this.#find(em, roleIds))
+  }
+
+  async #find(em: SqlEntityManager, roleIds: readonly number[]): Promise<readonly Role[]> {
+    return roleIds.length === 0 ? [] : em.find(Role, { id: { $in: [...roleIds] } }, { orderBy: { id: 'asc' } })
+  }
+
+  async #resolve(em: SqlEntityManager, roles: readonly Role[]): Promise<Grants> {
     return resolveGrants(await Promise.all(roles.map((role) => this.#grantOf(em, role))))
   }
 

@@ -17,7 +17,7 @@ import { idempotent } from '@plinth/idempotency'
 import { localize } from '@plinth/kernel'
 import type { Static } from 'typebox'
 import { actorOf } from '../accounts/inputs.ts'
-import { dataScopeSchema, roleView, roleViews } from '../accounts/views.ts'
+import { dataScopeSchema, roleView, roleViews, signInPolicySchema } from '../accounts/views.ts'
 import { businessError, permissionCodes } from '../declarations.ts'
 import { Permission, Role } from '../entities.ts'
 import type { PermissionCatalogue } from './permission-catalogue.ts'
@@ -152,6 +152,29 @@ export const roleRoutes = [
     },
   }),
   route({
+    method: 'PUT',
+    path: `${path}/:id/sign-in-policy`,
+    summary: 'Replace the rules of a role for sign-ins and sessions',
+    description:
+      'The rules also apply to running sessions. If a user has several roles, the strictest rules apply. Your own session may end.',
+    access: { permission: permissionCodes.guardsSave, scope: 'caller' },
+    fresh: '5m',
+    request: { params: idParams, body: Type.Object({ ...signInPolicySchema.properties, version }) },
+    response: roleView,
+    reasons: [
+      'iam.beyond-own-authority',
+      'iam.out-of-scope',
+      'iam.role-unknown',
+      'iam.second-factor-missing',
+      'iam.version-conflict',
+    ],
+    handler: async (request, { db, roles }) => {
+      const { version: expected, ...policy } = request.body
+      const changed = await roles.setSignInPolicy(request.params.id, policyOf(policy), expected, actorOf(request))
+      return viewOf(db, changed, request.locale)
+    },
+  }),
+  route({
     method: 'DELETE',
     path: `${path}/:id`,
     summary: 'Delete a role that no user has',
@@ -185,4 +208,15 @@ export const roleRoutes = [
 
 function contentOf({ name, description, dataScope, permissions }: Static<typeof content>) {
   return { name, description: description ?? null, dataScope: dataScope ?? 'self', permissions }
+}
+
+const msOf = (seconds: number | null) => (seconds === null ? null : seconds * 1000)
+
+function policyOf(body: Static<typeof signInPolicySchema>) {
+  const { secondFactorFrom, sessionLifetime, sessionIdleTimeout } = body
+  return {
+    secondFactorFrom: secondFactorFrom === null ? null : new Date(secondFactorFrom),
+    sessionLifetime: msOf(sessionLifetime),
+    sessionIdleTimeout: msOf(sessionIdleTimeout),
+  }
 }

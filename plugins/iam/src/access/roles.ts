@@ -7,6 +7,7 @@ import type { AuditTrail } from '../audit/audit.ts'
 import { type Actor, type DataScope, superAdminRole } from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import { Role, RolePermission, UserRole } from '../entities.ts'
+import type { ProofMethod } from '../proof/contract.ts'
 import type { PermissionEpoch } from './authority.ts'
 import type { PermissionCatalogue } from './permission-catalogue.ts'
 import { assertHasAllGrantsOf, type RoleGrants, resolveGrants, type UserChangeGuard } from './role-grants.ts'
@@ -43,6 +44,14 @@ interface RoleDependencies {
   readonly rules: UserChangeGuard
   readonly catalogue: PermissionCatalogue
   readonly audit: AuditTrail
+  readonly proofMethods: ReadonlyMap<string, ProofMethod>
+}
+
+/** Rules of a role for sign-ins and sessions, times in milliseconds. Null: no rule. */
+export interface RoleSignInPolicy {
+  readonly secondFactorFrom: Date | null
+  readonly sessionLifetime: number | null
+  readonly sessionIdleTimeout: number | null
 }
 
 /** Creates, changes and deletes roles. Every change runs under the lock of `PermissionEpoch`. */
@@ -120,6 +129,45 @@ export class Roles {
     })
   }
 
+  /**
+   * Replaces the rules of a role for sign-ins and sessions, also of the built-in role. They apply to running sessions of
+   * its users from the next request. If nothing differs, nothing is written.
+   *
+   * @throws BusinessError "409" `iam.second-factor-missing` if a second factor is required, and users cannot set up one;
+   *   also the errors of `update`
+   */
+  setSignInPolicy(id: number, policy: RoleSignInPolicy, version: number, actor: Actor): Promise<Role> {
+    const { db, authority, audit, rules, clock, proofMethods } = this.#parts
+    return db.transactional(async (em) => {
+      await authority.lock()
+      const role = await this.#within(em, id, actor)
+      await audit.assertVersion('role', role, version)
+      await rules.assertHoldersInScope(em, id, actor)
+      const before = summaryOfPolicy(role)
+      const after = summaryOfPolicy(policy)
+      const changed = policyFields.filter((name) => before[name] !== after[name])
+      if (changed.length === 0) return role
+      // Otherwise users with the role could not sign in any more.
+      const isOffered = [...proofMethods.values()].some(({ secondFactor }) => secondFactor?.canSetUp?.() === true)
+      if (changed.includes('secondFactorFrom') && policy.secondFactorFrom !== null && !isOffered)
+        throw businessError('second-factor-missing', { data: { field: 'secondFactorFrom' } })
+      await authority.changeOfAll()
+      Object.assign(role, policy)
+      incrementRowVersion(role, clock)
+      await em.flush()
+      const facts = changed.flatMap((name) => [
+        [name, after[name]],
+        [`${name}Before`, before[name]],
+      ])
+      await audit.record(actor, 'role.sign-in-policy', id, {
+        code: role.code,
+        name: role.name,
+        ...Object.fromEntries(facts),
+      })
+      return role
+    })
+  }
+
   /** @throws BusinessError "409" `iam.role-in-use` while users have the role; also the errors of `update` */
   delete(id: number, version: number | undefined, actor: Actor): Promise<void> {
     return this.#parts.db.transactional(async (em) => {
@@ -137,8 +185,14 @@ export class Roles {
 
   async #changeable(em: SqlEntityManager, id: number, actor: Actor): Promise<Role> {
     const role = await em.findOne(Role, id)
+    if (role?.builtIn) throw businessError('role-built-in')
+    return this.#within(em, id, actor)
+  }
+
+  /** Returns a role that grants nothing that the actor does not have. */
+  async #within(em: SqlEntityManager, id: number, actor: Actor): Promise<Role> {
+    const role = await em.findOne(Role, id)
     if (role === null) throw businessError('role-unknown')
-    if (role.builtIn) throw businessError('role-built-in')
     if ('principal' in actor) assertHasAllGrantsOf(actor.principal, await this.#parts.grants.ofRoles(em, [id]))
     return role
   }
@@ -162,6 +216,18 @@ export class Roles {
 
 function summaryOf(code: string, { name, dataScope, permissions }: RoleContent) {
   return { code, name, dataScope, permissions: [...permissions] }
+}
+
+const policyFields = ['secondFactorFrom', 'sessionLifetime', 'sessionIdleTimeout'] as const
+
+/** Returns the rules as the audit shows them: the time in ISO 8601, and seconds. */
+function summaryOfPolicy(rules: Pick<Role, (typeof policyFields)[number]>) {
+  const seconds = (ms: number | bigint | null | undefined) => (ms == null ? null : Number(ms) / 1000)
+  return {
+    secondFactorFrom: rules.secondFactorFrom?.toISOString() ?? null,
+    sessionLifetime: seconds(rules.sessionLifetime),
+    sessionIdleTimeout: seconds(rules.sessionIdleTimeout),
+  }
 }
 
 const builtInName = bilingual('Super administrator', '超级管理员')

@@ -6,6 +6,7 @@ import { acceptsApiTokens } from '../api-tokens/route-access.ts'
 import type { Principal } from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import { User } from '../entities.ts'
+import { maxDeviceNameLength } from '../sessions/device-name.ts'
 import type { Login } from '../sessions/login.ts'
 import {
   assertMaySetCookie,
@@ -183,7 +184,23 @@ export const callerAccountRoutes = [
     reasons: ['iam.beyond-own-authority', 'iam.user-unknown'],
     handler: async (request, { sessions }) => {
       const { userId, sessionId } = requirePrincipal(request)
-      return (await sessions.list(userId, actorOf(request))).map((token) => viewOfSession(token, sessionId))
+      return (await sessions.list(userId, actorOf(request))).map((one) => viewOfSession(one, sessionId))
+    },
+  }),
+  route({
+    method: 'PUT',
+    path: '/api/v1/iam/users/me/sessions/:id',
+    summary: 'Rename one of your sessions',
+    access: 'user',
+    request: {
+      params: idParams,
+      body: Type.Object({ name: line(maxDeviceNameLength, { minLength: 1, description: 'Name of the device.' }) }),
+    },
+    response: nothing,
+    reasons: ['iam.session-unknown'],
+    handler: async (request, { sessions }) => {
+      await sessions.rename(request.params.id, requirePrincipal(request).userId, request.body.name)
+      return null
     },
   }),
   route({

@@ -235,7 +235,7 @@ export const userRoutes = [
     reasons: ['iam.beyond-own-authority', 'iam.user-unknown'],
     handler: async (request, { sessions }) => {
       const current = requirePrincipal(request).sessionId
-      return (await sessions.list(request.params.id, actorOf(request))).map((token) => viewOfSession(token, current))
+      return (await sessions.list(request.params.id, actorOf(request))).map((one) => viewOfSession(one, current))
     },
   }),
   route({

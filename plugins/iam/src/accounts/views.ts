@@ -13,9 +13,12 @@ import type { Static } from 'typebox'
 import { roleName } from '../access/roles.ts'
 import { noTargetId } from '../audit/audit.ts'
 import { auditWords, type KindsOfAuditedObjects } from '../audit/audit-words.ts'
-import { type Audit, type LoginAuditRow, Role, RolePermission, type Token, type User, UserRole } from '../entities.ts'
+import { type Audit, type LoginAuditRow, Role, RolePermission, type User, UserRole } from '../entities.ts'
+import type { ActiveSession } from '../sessions/sessions.ts'
 
 const iso = (moment: Date | null | undefined) => moment?.toISOString() ?? null
+
+const secondsOf = (ms: number | bigint | null | undefined) => (ms == null ? null : Number(ms) / 1000)
 
 export const dataScopeSchema = Type.Enum(['all', 'org', 'self'], {
   description:
@@ -46,6 +49,24 @@ export const callerAccountView = Type.Object({
   dataScope: dataScopeSchema,
 })
 
+/** Limits of a session in seconds. The idle timeout is longer than a minute, because the use of a session is stored once per minute. */
+const lifetime = Type.Integer({ minimum: 60, maximum: 31_536_000 })
+const idleTimeout = Type.Integer({ minimum: 120, maximum: 31_536_000 })
+
+/** Rules of a role for sign-ins and sessions. Null: no rule. */
+export const signInPolicySchema = Type.Object({
+  secondFactorFrom: nullable(instant, {
+    description:
+      'Time from which users with the role must sign in with a second factor. Their sessions without one end then.',
+  }),
+  sessionLifetime: nullable(lifetime, {
+    description: 'Maximum lifetime of the sessions of users with the role, in seconds. The shortest limit applies.',
+  }),
+  sessionIdleTimeout: nullable(idleTimeout, {
+    description: 'Time in seconds after which unused sessions of users with the role end. The shortest limit applies.',
+  }),
+})
+
 export const roleView = Type.Object({
   id,
   code: Type.String(),
@@ -54,6 +75,7 @@ export const roleView = Type.Object({
   dataScope: dataScopeSchema,
   builtIn: Type.Boolean(),
   permissions: Type.Array(Type.String()),
+  ...signInPolicySchema.properties,
   version: currentVersion,
   createdAt: instant,
   updatedAt: instant,
@@ -61,7 +83,9 @@ export const roleView = Type.Object({
 
 export const sessionView = Type.Object({
   id,
+  deviceName: nullable(Type.String({ description: 'Name of the browser and system, or a name that the user chose.' })),
   method: Type.String(),
+  secondFactor: nullable(Type.String({ description: 'Second factor of the sign-in, for example `totp`.' })),
   clientIp: Type.String(),
   userAgent: Type.String(),
   createdAt: instant,
@@ -156,21 +180,26 @@ export async function roleViews(
     version,
     name: roleName({ code, name: role.name }, locale),
     description: role.description ?? null,
+    secondFactorFrom: iso(role.secondFactorFrom),
+    sessionLifetime: secondsOf(role.sessionLifetime),
+    sessionIdleTimeout: secondsOf(role.sessionIdleTimeout),
     permissions: (byRole.get(id) ?? []).map(({ permissionCode }) => permissionCode).sort(),
     createdAt: createdAt.toISOString(),
     updatedAt: updatedAt.toISOString(),
   }))
 }
 
-export function viewOfSession(token: Token, currentId: number): Static<typeof sessionView> {
-  const { id, method, clientIp, userAgent, createdAt, expiresAt, lastSeenAt } = token
+export function viewOfSession({ session, endsAt }: ActiveSession, currentId: number): Static<typeof sessionView> {
+  const { id, deviceName, method, secondFactor, clientIp, userAgent, createdAt, lastSeenAt } = session
   return {
     id,
+    deviceName: deviceName ?? null,
     method,
+    secondFactor: secondFactor ?? null,
     clientIp,
     userAgent,
     createdAt: createdAt.toISOString(),
-    expiresAt: expiresAt.toISOString(),
+    expiresAt: endsAt.toISOString(),
     lastSeenAt: lastSeenAt.toISOString(),
     current: id === currentId,
   }

@@ -4,7 +4,7 @@ import { requirePrincipal } from '../access/access-guard.ts'
 import { loginAttemptOf, password, passwordAttemptReasons } from '../accounts/inputs.ts'
 import type { Session } from '../contract.ts'
 import type { IdentityService } from '../sessions/identity-service.ts'
-import { respondWithSession } from '../sessions/session-cookie.ts'
+import { returnSession } from '../sessions/session-cookie.ts'
 import type { FreshProofs } from './fresh-proofs.ts'
 import { tokenOf } from './request-token.ts'
 
@@ -32,7 +32,7 @@ export const respondWithProof = (
   request: HttpRequest,
   reply: HttpReply,
 ): Static<typeof renewedSessionSchema> =>
-  respondWithSession(renewed, request.headers.authorization === undefined ? 'cookie' : 'token', request, reply)
+  returnSession(renewed, request.headers.authorization === undefined ? 'cookie' : 'token', request, reply)
 
 const path = '/api/v1/auth/proof'
 const { route } = routesWith<ProofRouteDependencies>()

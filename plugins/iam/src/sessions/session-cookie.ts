@@ -35,6 +35,17 @@ export function assertMaySetCookie(choice: Choice, request: Parameters<typeof as
   if (choice === 'cookie') assertSameSitePage(request)
 }
 
+/** A session that a request has just opened. */
+export interface OpenedSession {
+  readonly accessToken: string
+  readonly transport: 'token' | 'cookie'
+}
+
+const openedSessions = new WeakMap<object, OpenedSession>()
+
+/** Returns the session that the handler of this request has opened, or `undefined`. */
+export const sessionOpenedBy = (request: object): OpenedSession | undefined => openedSessions.get(request)
+
 /** Returns the new session of a login as a token or as a cookie. */
 export function respondWithSession(
   opened: Session,
@@ -42,11 +53,21 @@ export function respondWithSession(
   request: Pick<HttpRequest, 'contextPath' | 'isHttps'>,
   reply: HttpReply,
 ): Static<typeof openedSessionSchema> {
-  return choice === 'cookie' ? respondWithCookie(opened, request, reply) : opened
+  openedSessions.set(request, { accessToken: opened.accessToken, transport: choice ?? 'token' })
+  return returnSession(opened, choice, request, reply)
 }
+
+/** Returns a session with its token, or without it and with the cookie. */
+export const returnSession = (opened: Session, choice: Choice, request: Browser, reply: HttpReply) =>
+  choice === 'cookie' ? respondWithCookie(opened, request, reply) : opened
 
 /** Name of the session cookie of a browser without HTTPS (decision E13). */
 export const sessionCookie = 'plinth-session'
+
+/** Name of the cookie by which the browser is recognised at the next sign-in. */
+const deviceCookie = 'plinth-device'
+/** Lifetime of the device cookie in seconds: 400 days, the maximum of browsers (RFC 6265bis, 5.5). */
+const deviceCookieLifetime = 400 * 86_400
 
 type Browser = Pick<HttpRequest, 'contextPath' | 'isHttps'>
 
@@ -68,13 +89,13 @@ function suffixOf(contextPath: string): string {
 }
 
 /**
- * Name and path of the session cookie. With HTTPS, the name has the prefix `__Host-`, which prevents other hosts and
- * paths from setting this cookie (decision F19).
+ * Name and path of a cookie. With HTTPS, the name has the prefix `__Host-`, which prevents other hosts and paths from
+ * setting this cookie (decision F19).
  */
-const placeOf = ({ contextPath, isHttps }: Browser) =>
+const placeOf = ({ contextPath, isHttps }: Browser, cookie = sessionCookie) =>
   isHttps
-    ? { name: `__Host-${sessionCookie}${suffixOf(contextPath)}`, path: '/', secure: '; Secure' }
-    : { name: sessionCookie, path: `${contextPath}/api`, secure: '' }
+    ? { name: `__Host-${cookie}${suffixOf(contextPath)}`, path: '/', secure: '; Secure' }
+    : { name: cookie, path: `${contextPath}/api`, secure: '' }
 
 const attributesOf = ({ path, secure }: { readonly path: string; readonly secure: string }) =>
   `Path=${path}; HttpOnly; SameSite=Strict${secure}`
@@ -130,6 +151,15 @@ function respondWithCookie({ accessToken, ...session }: Session, request: Browse
   const place = placeOf(request)
   reply.header('set-cookie', `${place.name}=${accessToken}; ${attributesOf(place)}`)
   return { ...session, accessToken: null }
+}
+
+/** Returns the values of the device cookie. Another host or path may have set further ones. */
+export const deviceCookieValues = (request: Pick<HttpRequest, 'headers'> & Browser): readonly string[] =>
+  valuesOf(request.headers.cookie, placeOf(request, deviceCookie).name)
+
+export function setDeviceCookie(value: string, request: Browser, reply: Pick<HttpReply, 'header'>): void {
+  const place = placeOf(request, deviceCookie)
+  reply.header('set-cookie', `${place.name}=${value}; Max-Age=${deviceCookieLifetime}; ${attributesOf(place)}`)
 }
 
 export function clearCookie(request: Browser, reply: HttpReply): void {

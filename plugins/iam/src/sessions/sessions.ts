@@ -4,11 +4,14 @@ import { type Clock, type ConfigView, fitTextToColumn } from '@plinth/kernel'
 import type { PermissionEpoch } from '../access/authority.ts'
 import { accessibleUsersCondition, userInScope } from '../access/data-scope.ts'
 import type { UserChangeGuard } from '../access/role-grants.ts'
+import { signInPolicyOf } from '../access/sign-in-policy.ts'
 import { type AuditTrail, truncateOrigin } from '../audit/audit.ts'
 import type { keys } from '../config.ts'
 import type { Actor, LoginAttempt, Session } from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import { Token, User } from '../entities.ts'
+import { deviceNameOf } from './device-name.ts'
+import { endOfSession, isSessionAlive } from './session-limits.ts'
 
 /** Prefix of all tokens, by which people and secret scanners recognise them. */
 const prefix = 'plinth_'
@@ -35,6 +38,13 @@ export interface ProvenSession {
   readonly sessionId: number
   /** Access token of the session, which the proof replaces. */
   readonly oldToken: string
+}
+
+/** A session that has not ended. */
+export interface ActiveSession {
+  readonly session: Token
+  /** Time at which it ends, also by the rules of the roles of its user. */
+  readonly endsAt: Date
 }
 
 interface SessionDependencies {
@@ -64,7 +74,7 @@ export class Sessions {
     const accessToken = newAccessToken()
     const { clientIp, userAgent } = truncateOrigin(attempt)
     const em = this.#parts.db.fork()
-    em.create(Token, {
+    const session = em.create(Token, {
       id: this.#parts.db.newId(),
       userId,
       tokenHash: tokenHash(accessToken),
@@ -78,11 +88,11 @@ export class Sessions {
       provenAt: attempt.isProof === false ? null : new Date(now),
       provenBy: attempt.isProof === false ? null : fitTextToColumn(provenBy, maxMethodLength),
       secondFactor: attempt.secondFactor === undefined ? null : fitTextToColumn(attempt.secondFactor, maxMethodLength),
-      deviceName: null,
+      deviceName: deviceNameOf(attempt.userAgent) ?? null,
     })
     await em.flush()
     await this.#endOldest(userId)
-    return { accessToken, tokenType: 'Bearer', expiresAt: expiresAt.toISOString() }
+    return this.#opened(session, accessToken)
   }
 
   /**
@@ -118,7 +128,12 @@ export class Sessions {
     if (session === null) throw businessError('token-invalid')
     // All instances then read the tokens of this user again, so that the old one is rejected.
     await authority.changeOf(userId)
-    return { accessToken, tokenType: 'Bearer', expiresAt: session.expiresAt.toISOString() }
+    return this.#opened(session, accessToken)
+  }
+
+  async #opened(session: Token, accessToken: string): Promise<Session> {
+    const end = endOfSession(session, await signInPolicyOf(this.#parts.db.fork(), session.userId))
+    return { accessToken, tokenType: 'Bearer', expiresAt: new Date(end).toISOString() }
   }
 
   /** Ends the oldest sessions if a user has more than `platform.iam.token.max-per-user`. */
@@ -142,23 +157,41 @@ export class Sessions {
   }
 
   /**
-   * Returns the active sessions of a user, newest first.
+   * Returns the active sessions of a user, newest first, and the time at which each of them ends.
    *
    * @throws BusinessError "404" `iam.user-unknown`, "403" `iam.beyond-own-authority` if the user has more permissions
    *   than the actor
    */
-  async list(userId: number, actor: Actor): Promise<Token[]> {
-    const em = this.#parts.db.fork()
+  async list(userId: number, actor: Actor): Promise<readonly ActiveSession[]> {
+    const { db, config, rules, clock } = this.#parts
+    const em = db.fork()
     await userInScope(em, userId, actor)
-    await this.#parts.rules.assertMayActOn(em, userId, actor)
-    const now = this.#parts.clock.now()
-    const alive = {
-      userId,
-      revokedAt: null,
-      expiresAt: { $gt: new Date(now) },
-      lastSeenAt: { $gt: new Date(now - this.#parts.config.get('platform.iam.token.idle-timeout')) },
-    }
-    return em.find(Token, alive, { orderBy: { id: 'desc' }, limit: maxShown })
+    await rules.assertMayActOn(em, userId, actor)
+    const policy = await signInPolicyOf(em, userId)
+    const now = clock.now()
+    const stored = await em.find(
+      Token,
+      { userId, revokedAt: null, expiresAt: { $gt: new Date(now) } },
+      { orderBy: { id: 'desc' }, limit: maxShown },
+    )
+    return stored
+      .filter((session) => isSessionAlive(session, policy, { now, config }))
+      .map((session) => ({ session, endsAt: new Date(endOfSession(session, policy)) }))
+  }
+
+  /**
+   * Gives one of the own sessions of the actor another device name.
+   *
+   * @param name at most `maxDeviceNameLength` characters
+   * @throws BusinessError "404" `iam.session-unknown`, also for a session that has ended and for that of another user
+   */
+  async rename(sessionId: number, userId: number, name: string): Promise<void> {
+    const { db, clock } = this.#parts
+    const renamed = await db.execute(
+      'update iam_token set device_name = ? where id = ? and user_id = ? and revoked_at is null and expires_at > ?',
+      [name, sessionId, userId, new Date(clock.now())],
+    )
+    if (renamed === 0) throw businessError('session-unknown')
   }
 
   /**

@@ -4,6 +4,7 @@ import { type Clock, errorReason, fitTextToColumn, type Logger } from '@plinth/k
 import { LRUCache } from 'lru-cache'
 import type { PermissionEpoch } from '../access/authority.ts'
 import type { Grants, RoleGrants } from '../access/role-grants.ts'
+import { signInPoliciesOf } from '../access/sign-in-policy.ts'
 import type { ApiTokens } from '../api-tokens/api-tokens.ts'
 import { ApiTokenRow } from '../api-tokens/entities.ts'
 import { isApiToken, isApiTokenShaped } from '../api-tokens/token-format.ts'
@@ -13,6 +14,7 @@ import type { BearerRequest, FreshProofOptions, Principal } from '../contract.ts
 import { businessError } from '../declarations.ts'
 import { Token, User } from '../entities.ts'
 import type { FreshProofs } from '../proof/fresh-proofs.ts'
+import { endOfSession, idleTimeoutOf, isSessionAlive } from './session-limits.ts'
 import { isTokenShaped, tokenHash } from './sessions.ts'
 
 /** Minimum interval in milliseconds between two updates of `last_seen_at` or `last_used_at`. */
@@ -27,6 +29,8 @@ interface CheckedToken {
   readonly id: number
   /** Returns the time at which the token ends, in milliseconds since the epoch. */
   readonly endsAt: () => number
+  /** Returns the idle time in milliseconds after which the token ends. Only sessions end by inactivity. */
+  readonly idleTimeout: () => number
   /** Time of the last use as stored in the database, in milliseconds since the epoch. 0: never. */
   lastSeenAt: number
   /** Monotonic time until which the token cannot expire and its use need not be stored. */
@@ -109,16 +113,19 @@ export class TokenCheck {
 
   async standing(sessionIds: readonly number[]): Promise<ReadonlySet<number>> {
     const now = this.#clock.now()
-    const alive = { revokedAt: null, expiresAt: { $gt: new Date(now) } }
-    const lastSeenAt = { $gt: new Date(now - this.#config.get('platform.iam.token.idle-timeout')) }
+    const config = this.#config
     const standing = new Set<number>()
     for (let from = 0; from < sessionIds.length; from += sessionBatch) {
       const em = this.#db.fork()
       const ids = sessionIds.slice(from, from + sessionBatch)
-      const tokens = await em.find(Token, { id: { $in: ids }, lastSeenAt, ...alive })
+      const tokens = await em.find(Token, { id: { $in: ids }, revokedAt: null, expiresAt: { $gt: new Date(now) } })
       const userIds = [...new Set(tokens.map(({ userId }) => userId))]
       const enabled = new Set((await em.find(User, { id: { $in: userIds }, enabled: true })).map(({ id }) => id))
-      for (const { id, userId } of tokens) if (enabled.has(userId)) standing.add(id)
+      const policies = await signInPoliciesOf(em, [...enabled])
+      for (const token of tokens) {
+        const { id, userId } = token
+        if (enabled.has(userId) && isSessionAlive(token, policies.get(userId) ?? {}, { now, config })) standing.add(id)
+      }
     }
     return standing
   }
@@ -147,10 +154,8 @@ export class TokenCheck {
     return this.#authority.stands(principal.userId, epoch)
   }
 
-  /** Only sessions end by inactivity. */
-  #isIdle({ principal, lastSeenAt }: CheckedToken): boolean {
-    if (principal.credential !== 'session') return false
-    return this.#clock.now() - lastSeenAt >= this.#config.get('platform.iam.token.idle-timeout')
+  #isIdle({ lastSeenAt, idleTimeout }: CheckedToken): boolean {
+    return this.#clock.now() - lastSeenAt >= idleTimeout()
   }
 
   /** Concurrent checks of the same token share one query. */
@@ -179,12 +184,13 @@ export class TokenCheck {
     const row = await em.findOne(Token, { tokenHash: tokenHash(token) })
     const user = row === null || row.revokedAt !== null ? null : await em.findOne(User, row.userId)
     if (row === null || user === null || !user.enabled) return undefined
-    const grants = await this.#grants.ofUser(em, user.id)
-    const expiresAt = row.expiresAt.getTime()
+    const { grants, policy } = await this.#grants.withPolicyOf(em, user.id)
+    const end = endOfSession(row, policy)
     return {
       principal: this.#principal(user, 'session', grants, row),
       id: row.id,
-      endsAt: () => expiresAt,
+      endsAt: () => end,
+      idleTimeout: () => idleTimeoutOf(this.#config, policy),
       lastSeenAt: row.lastSeenAt.getTime(),
     }
   }
@@ -200,6 +206,7 @@ export class TokenCheck {
       principal: this.#principal(owner, 'api-token', grants),
       id: row.id,
       endsAt: () => this.#apiTokens.endOf(row),
+      idleTimeout: () => Number.POSITIVE_INFINITY,
       lastSeenAt: row.lastUsedAt?.getTime() ?? 0,
     }
   }

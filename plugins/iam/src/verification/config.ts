@@ -154,10 +154,13 @@ const sms = {
     title: { en: 'Signature at the provider', 'zh-CN': '服务商签名' },
     default: '',
   }),
-  'platform.iam.auth.login.verification.sms.provider': text({
+  'platform.iam.auth.login.verification.sms.provider': key.string({
     title: { en: 'SMS provider', 'zh-CN': '短信服务商' },
     description: { en: 'Empty: the default provider.', 'zh-CN': '留空表示使用默认服务商。' },
     default: '',
+    maxLength: 200,
+    reload: 'live',
+    permission: guardsPermission,
   }),
   'platform.iam.auth.login.verification.sms.sender': sender({
     en: 'Sender of SMS codes',

@@ -1,7 +1,7 @@
 import { bilingual, localize } from '@plinth/kernel'
 import type { CatalogueEntry } from '@plinth/kernel/host'
 import type { Actor, KeyProblem } from '../contract.ts'
-import { businessError } from '../declarations.ts'
+import { businessError, savePermission } from '../declarations.ts'
 import type { StoredConfig } from '../storage/config-store.ts'
 import { problem } from './change-check.ts'
 import type { SettledChange } from './destinations.ts'
@@ -10,7 +10,8 @@ type Catalogue = ReadonlyMap<string, CatalogueEntry>
 
 /** A key whose stored value would change, and a permission that the actor needs for it and does not have. */
 interface DeniedKey {
-  readonly entry: CatalogueEntry
+  /** `title` is the key itself if no loaded plugin declares the key. */
+  readonly entry: Pick<CatalogueEntry, 'key' | 'title'>
   readonly permission: string
 }
 
@@ -25,13 +26,26 @@ export function deniedKeys(
   changes: readonly SettledChange[],
   stored: StoredConfig,
   catalogue: Catalogue,
-  { userId, can = () => userId === undefined }: Pick<Actor, 'userId' | 'can'> = {},
+  {
+    userId,
+    can = () => userId === undefined,
+    mayChange = () => true,
+  }: Pick<Actor, 'userId' | 'can' | 'mayChange'> = {},
 ): readonly DeniedKey[] {
-  return changes.flatMap((change) => {
-    const entry = catalogue.get(change.key)
-    if (entry === undefined || !isStoredValueChanged(change, entry, stored)) return []
+  return changes.flatMap((change): DeniedKey[] => {
+    const { key } = change
+    const entry = catalogue.get(key)
+    // A value that no loaded plugin declares belongs to no group.
+    if (entry === undefined)
+      return mayChange('') ? [] : [{ entry: { key, title: { en: key, 'zh-CN': key } }, permission: savePermission }]
+    if (!isStoredValueChanged(change, entry, stored)) return []
     const replacement = catalogue.get(entry.deprecated?.replacement ?? '')
-    const permission = [entry.permission, replacement?.permission].find((one) => one !== undefined && !can(one))
+    const concerned = replacement === undefined ? [entry] : [entry, replacement]
+    const foreign = concerned.find(({ group }) => !mayChange(group))
+    const permission =
+      foreign === undefined
+        ? concerned.flatMap((one) => one.permission ?? []).find((one) => !can(one))
+        : `${savePermission}:${foreign.group}`
     return permission === undefined ? [] : [{ entry, permission }]
   })
 }
@@ -51,7 +65,11 @@ export const needsFreshProof = (
   })
 
 /** For a secret, an equal value also counts as a change. Otherwise the result would confirm a correct guess. */
-function isStoredValueChanged(change: SettledChange, { sensitive }: CatalogueEntry, { values }: StoredConfig): boolean {
+export function isStoredValueChanged(
+  change: SettledChange,
+  { sensitive }: CatalogueEntry,
+  { values }: StoredConfig,
+): boolean {
   const row = values.get(change.key)
   if (change.action === 'reset') return row !== undefined
   return sensitive || row?.value === undefined || JSON.stringify(row.value) !== JSON.stringify(change.value)

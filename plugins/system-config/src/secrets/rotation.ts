@@ -2,7 +2,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Database } from '@plinth/database'
 import type { ResealReport, RotationReport } from '../contract.ts'
 import { businessError } from '../declarations.ts'
-import { ConfigRow, HistoryRow } from '../entities.ts'
+import { ConfigRow, HistoryRow, RequestRow } from '../entities.ts'
+import { requestPurpose } from '../requests/change-requests.ts'
 import { encryptionKey, lockVersion, oldAndNewValueOf, sealedValueOf } from '../storage/config-store.ts'
 import type { MasterKeys } from './master-keys.ts'
 import { type SealedValue, sealValue, unsealValue } from './sealed-value.ts'
@@ -51,6 +52,7 @@ async function reencrypt(options: ReencryptionOptions): Promise<ResealReport> {
   const { database } = options
   const unreadableKeys = new Set<string>()
   let reencrypted = await database.transactional(() => reencryptValues(options, unreadableKeys))
+  reencrypted += await database.transactional(() => reencryptRequests(options, unreadableKeys))
   let after: HistoryRow | undefined
   do {
     const from = after
@@ -90,6 +92,23 @@ async function reencryptValues(options: ReencryptionOptions, unreadable: Set<str
   for (const row of rows) {
     const { text, masterKeyId, destination } = renewal.renew(row.configKey, sealedValueOf(row))
     em.assign(row, { configValue: text, masterKeyId, destination, sensitive: true })
+  }
+  await em.flush()
+  return renewal.count
+}
+
+/** Encrypts the secrets of open requests again and returns their number. Requests that have ended have none. */
+async function reencryptRequests(options: ReencryptionOptions, unreadable: Set<string>): Promise<number> {
+  const { database } = options
+  await lockVersion(database)
+  const em = database.fork()
+  const rows = await em.find(RequestRow, { secrets: { $ne: null } })
+  if (rows.length === 0) return 0
+  const renewal = await renewalOf(options, unreadable)
+  for (const row of rows) {
+    const sealed = { text: row.secrets ?? '', masterKeyId: row.masterKeyId ?? null, destination: null }
+    const { text: secrets, masterKeyId } = renewal.renew(requestPurpose(row.id), sealed)
+    em.assign(row, { secrets, masterKeyId })
   }
   await em.flush()
   return renewal.count
@@ -166,7 +185,8 @@ async function dropUnused({ database, masterKeys }: RotationOptions): Promise<vo
   await lockVersion(database)
   const used = await database.query<{ id: string | null }>(
     `select master_key_id as id from sys_config union select old_master_key_id as id from sys_config_history
-     union select new_master_key_id as id from sys_config_history`,
+     union select new_master_key_id as id from sys_config_history
+     union select master_key_id as id from sys_config_request`,
   )
   await masterKeys.keepOnly(new Set(used.flatMap(({ id }) => id ?? [])))
 }

@@ -77,6 +77,31 @@ export const verificationEntry = (key: string, isSame: boolean, actor: Actor): A
   summary: { isSame },
 })
 
+interface RequestFacts {
+  readonly keys: readonly string[]
+  readonly reason: string | undefined
+  /** User who made the request; absent if this user acts. */
+  readonly requestedBy?: number
+}
+
+/** Returns the audit entry for a request of changes, or for a decision about it. Contains no values. */
+export const requestEntry = (
+  action: string,
+  id: number,
+  { keys, reason, requestedBy }: RequestFacts,
+  actor: Actor,
+): AuditEntry => ({
+  ...whoOf(actor),
+  action: `configuration.${action}`,
+  subject: keys.length === 1 ? (keys[0] ?? id) : id,
+  summary: {
+    request: id,
+    keys: keys.slice(0, maxValues),
+    ...(requestedBy === undefined ? {} : { requestedBy }),
+    ...(reason === undefined ? {} : { reason: fitTextToColumn(reason, 200) }),
+  },
+})
+
 /** Returns who acts, as the audit stores it. */
 const whoOf = ({ userId, name, clientIp, traceId }: Actor) => ({
   actor: userId === undefined ? { name } : { userId },

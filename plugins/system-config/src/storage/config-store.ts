@@ -105,6 +105,7 @@ export class ConfigStore {
    *
    * @param judgedAt version against which the changes were checked
    * @param stateOf plugin that changes its own state
+   * @param close runs in the same transaction, for a request that is applied
    * @returns the new version, or the old version if nothing changed; undefined if another save came first and nothing
    *   was written
    * @throws BusinessError `409` and `503` like `ConfigCentre.save`
@@ -114,11 +115,15 @@ export class ConfigStore {
     origin: ChangeOrigin,
     options: SaveOptions,
     judgedAt: number,
-    stateOf?: string,
+    {
+      stateOf,
+      close,
+    }: { readonly stateOf?: string | undefined; readonly close?: (() => Promise<void>) | undefined } = {},
   ): Promise<number | undefined> {
     return this.#db.transactional(async (em) => {
       const current = await lockVersion(this.#db)
       if (current !== judgedAt) return undefined
+      await close?.()
       const keyring = await this.#options.masterKeys.read()
       const keys = changes.map(({ key }) => key)
       const rows = new Map((await rowsOf(em, keys)).map((row) => [row.configKey, row] as const))

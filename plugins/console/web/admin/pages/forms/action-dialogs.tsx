@@ -61,7 +61,8 @@ export function ActionDialog({ action, row, columns, name, onClose }: ActionDial
       name={name}
       submit={action.label}
       fields={action.ask ?? []}
-      initial={nothing}
+      // A PUT replaces the members, so the user starts with their current values.
+      initial={action.method === 'PUT' ? (name) => currentOf(row, name) : nothing}
       onlyChanged={false}
       keeps={false}
       wanted={action.type === undefined ? undefined : plainText(valueAt(row, action.type))}

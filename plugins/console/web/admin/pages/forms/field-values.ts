@@ -54,7 +54,7 @@ export const isEmpty = (typed: Typed): boolean =>
  */
 export function sentOf(typed: Typed, { schema, nullable, required }: Field): unknown {
   if (typeof typed === 'boolean') return typed
-  if (isEmpty(typed) && schema['type'] !== 'array' && !(required && schema['type'] === 'string'))
+  if (isEmpty(typed) && schema['type'] !== 'array' && (nullable || !required || schema['type'] !== 'string'))
     return nullable ? null : undefined
   return schema['type'] === 'boolean' ? typed === 'true' : writtenOf(typed, schema)
 }

@@ -5,9 +5,10 @@ import { problemText } from '../key-row.tsx'
 import { Change, SentTo } from '../value-text.tsx'
 import classes from './impact.module.css'
 
-const outcomes = ['rejected', 'unset', 'applied', 'pendingRestart', 'shadowed', 'unchanged'] as const
+const outcomes = ['rejected', 'requested', 'unset', 'applied', 'pendingRestart', 'shadowed', 'unchanged'] as const
 const tones = {
   rejected: 'bad',
+  requested: 'warn',
   unset: 'bad',
   applied: 'good',
   pendingRestart: 'warn',

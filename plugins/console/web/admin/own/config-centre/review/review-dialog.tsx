@@ -118,10 +118,10 @@ export function ReviewDialog({ page: { operations }, items, titles, savesNow, on
     save.mutate(
       { changes: sent, ...(reason.trim() === '' ? {} : { reason: reason.trim() }) },
       {
-        onSuccess: () => {
+        onSuccess: ({ requestId }) => {
           draft.clear()
           setReason('')
-          toasts.show(translate('config.saved'))
+          toasts.show(translate(requestId === undefined ? 'config.saved' : 'config.requested'))
           void refetch()
         },
         onError: (error) => {
@@ -139,13 +139,15 @@ export function ReviewDialog({ page: { operations }, items, titles, savesNow, on
   })
   if (saved !== undefined) {
     return (
-      <Frame title={translate('config.saved')} onClose={onClose}>
+      <Frame title={translate(saved.requestId === undefined ? 'config.saved' : 'config.requested')} onClose={onClose}>
         <Impact outcome={saved} items={items} titles={titles} isDone />
-        <InstancesState
-          operation={operations[operationIds.instances]}
-          version={saved.version}
-          keys={saved.effects.map(({ key }) => key)}
-        />
+        {saved.requestId === undefined && (
+          <InstancesState
+            operation={operations[operationIds.instances]}
+            version={saved.version}
+            keys={saved.effects.map(({ key }) => key)}
+          />
+        )}
         <div className={dialog.buttons}>
           <Button onClick={onClose}>{translate('admin.close')}</Button>
         </div>
