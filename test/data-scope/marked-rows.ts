@@ -47,7 +47,6 @@ const withoutUsers: readonly string[] = [
   'InstallState',
   'AsyncTaskGate',
   'PointsDayPosition',
-  'OidcRule',
 ]
 
 interface MarkedRow {

@@ -3,18 +3,13 @@ import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { Database } from '@plinth/database'
 import { RejectedProofError } from '@plinth/iam'
 import { fitTextToColumn } from '@plinth/kernel'
-import {
-  type AuthenticationResponseJSON,
-  type AuthenticatorTransport,
-  generateAuthenticationOptions,
-  generateRegistrationOptions,
-  type PublicKeyCredentialCreationOptionsJSON,
-  type PublicKeyCredentialRequestOptionsJSON,
-  type RegistrationResponseJSON,
-  verifyAuthenticationResponse,
-  verifyRegistrationResponse,
+import type {
+  AuthenticationResponseJSON,
+  AuthenticatorTransport,
+  PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+  RegistrationResponseJSON,
 } from '@simplewebauthn/server'
-import { decodeAttestationObject, decodeClientDataJSON } from '@simplewebauthn/server/helpers'
 import { type Challenges, challengeLifetimeMs } from './challenges.ts'
 import { businessError } from './declarations.ts'
 import { HandleRow, PasskeyRow } from './entities.ts'
@@ -25,6 +20,10 @@ import type { PasskeySite } from './passkey-site.ts'
  * which is experimental in Node.js 24 and unknown to other runtimes.
  */
 const algorithms = [-8, -7, -257]
+
+/** Loads the library at the first use, because loading takes 145 ms, which each command of a product would pay. */
+const loadLibrary = () => import('@simplewebauthn/server')
+const loadHelpers = () => import('@simplewebauthn/server/helpers')
 
 /** Each passkey is in the list of every later setup, which the browser reads. */
 const maxPasskeys = 20
@@ -118,6 +117,7 @@ export class Passkeys {
   async requestOptions(purpose: string, userId?: number): Promise<Options<PublicKeyCredentialRequestOptionsJSON>> {
     const { rpId } = this.#site()
     const passkeys = userId === undefined ? [] : (await this.list(userId)).filter((one) => this.isUsable(one))
+    const { generateAuthenticationOptions } = await loadLibrary()
     const options = await generateAuthenticationOptions({
       rpID: rpId,
       userVerification: 'required',
@@ -174,6 +174,7 @@ export class Passkeys {
     { credentialId, publicKey }: PasskeyRow,
     { rpId, origin }: { readonly rpId: string; readonly origin: string },
   ) {
+    const { verifyAuthenticationResponse } = await loadLibrary()
     const verification = await verifyAuthenticationResponse({
       response,
       expectedChallenge: challenge,
@@ -188,7 +189,7 @@ export class Passkeys {
       throw refused('response-invalid', cause)
     })
     if (!verification.verified) throw refused('signature-mismatch')
-    if (isCrossOrigin(response.response.clientDataJSON)) throw refused('cross-origin')
+    if (await isCrossOrigin(response.response.clientDataJSON)) throw refused('cross-origin')
     return verification.authenticationInfo
   }
 
@@ -205,6 +206,7 @@ export class Passkeys {
     const passkeys = await this.list(userId)
     if (passkeys.length >= maxPasskeys) throw passkeyLimit()
     const issuer = this.#parts.issuerOf()
+    const { generateRegistrationOptions } = await loadLibrary()
     const options = await generateRegistrationOptions({
       rpName: issuer,
       rpID: rpId,
@@ -230,7 +232,8 @@ export class Passkeys {
     const challenge = await this.#parts.challenges.take(challengeId, purpose)
     if (challenge === undefined) throw invalid('challenge-invalid')
     const { rpId, origin } = this.#site()
-    if (hasCertificates(response.response.attestationObject)) throw invalid('attestation-unexpected')
+    if (await hasCertificates(response.response.attestationObject)) throw invalid('attestation-unexpected')
+    const { verifyRegistrationResponse } = await loadLibrary()
     const verification = await verifyRegistrationResponse({
       response,
       expectedChallenge: challenge,
@@ -243,7 +246,7 @@ export class Passkeys {
       throw invalid('response-invalid', cause)
     })
     if (!verification.verified) throw invalid('signature-mismatch')
-    if (isCrossOrigin(response.response.clientDataJSON)) throw invalid('cross-origin')
+    if (await isCrossOrigin(response.response.clientDataJSON)) throw invalid('cross-origin')
     const { credential, credentialDeviceType, credentialBackedUp, aaguid } = verification.registrationInfo
     const publicKey = Buffer.from(credential.publicKey)
     if (publicKey.length > 2048 || credential.id.length > 1364) throw invalid('too-long')
@@ -325,7 +328,8 @@ const descriptorOf = ({ credentialId, transports }: PasskeyRow) => ({
  * Returns true for an attestation other than `none` and self attestation. It was not requested, and the library would
  * check its certificates and download their revocation lists. An unreadable object is left to the library.
  */
-function hasCertificates(attestationObject: string): boolean {
+async function hasCertificates(attestationObject: string): Promise<boolean> {
+  const { decodeAttestationObject } = await loadHelpers()
   try {
     const decoded = decodeAttestationObject(new Uint8Array(Buffer.from(attestationObject, 'base64url')))
     const format = decoded.get('fmt')
@@ -336,7 +340,8 @@ function hasCertificates(attestationObject: string): boolean {
 }
 
 /** Pages of this site never use passkeys in a frame of another site (WebAuthn Level 3, 7.1, step 10, and 7.2, step 13). */
-function isCrossOrigin(clientDataJson: string): boolean {
+async function isCrossOrigin(clientDataJson: string): Promise<boolean> {
+  const { decodeClientDataJSON } = await loadHelpers()
   const { crossOrigin, topOrigin } = decodeClientDataJSON(clientDataJson)
   return crossOrigin === true || topOrigin !== undefined
 }

@@ -89,7 +89,7 @@ export default definePlugin({
     const recoveryCodes = new RecoveryCodes(db)
     const passkeys = new Passkeys({
       db,
-      challenges: new Challenges(store),
+      challenges: new Challenges({ store, clock }),
       siteOf,
       issuerOf,
       onSuspected: (passkey) => authenticators.suspect(passkey),

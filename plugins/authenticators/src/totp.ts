@@ -46,6 +46,8 @@ interface StoredSetUp {
   readonly userId: number
   readonly purpose: string
   readonly secretEnc: string
+  /** Milliseconds since the epoch. The store may use another clock. */
+  readonly expiresAt: number
 }
 
 /** A confirmed secret, which is not stored yet. */
@@ -81,12 +83,12 @@ export class OneTimePasswords {
     purpose: string,
     { userId, username }: { readonly userId: number; readonly username: string },
   ): Promise<TotpSetUp> {
-    const { store, issuerOf } = this.#parts
+    const { db, store, issuerOf } = this.#parts
     if (await this.isSetUp(userId)) throw businessError('totp-set-up')
     const secret = new Secret({ size: secretBytes })
     const setUpId = randomBytes(16).toString('base64url')
     const secretEnc = await this.#seal(userId, secret.base32)
-    const stored: StoredSetUp = { userId, purpose, secretEnc }
+    const stored: StoredSetUp = { userId, purpose, secretEnc, expiresAt: db.clock.now() + setUpLifetimeMs }
     await store.set(keyOf(setUpId), JSON.stringify(stored), setUpLifetimeMs)
     // A colon would end the issuer in the label of the URI.
     const issuer = issuerOf().replaceAll(':', ' ')
@@ -104,7 +106,7 @@ export class OneTimePasswords {
     const { db, store } = this.#parts
     const text = await store.get(keyOf(setUpId))
     const stored: StoredSetUp | undefined = text === undefined ? undefined : JSON.parse(text)
-    const isOwn = stored?.purpose === purpose && stored.userId === userId
+    const isOwn = stored?.purpose === purpose && stored.userId === userId && db.clock.now() < stored.expiresAt
     if (text === undefined || stored === undefined || !isOwn) throw businessError('set-up-invalid')
     const lastStep = stepOf(await this.#open(userId, stored.secretEnc), code, db.clock.now())
     if (lastStep === undefined) throw rejected('code-wrong')

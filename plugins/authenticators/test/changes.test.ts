@@ -1,6 +1,7 @@
 /** Tests changes of factors: which proof they need, what cannot be removed, resets, notices and data of users. */
 import { onDatabase, onEachDatabase } from '@plinth/dev/testing/database'
 import { accounts, personalRecords } from '@plinth/iam'
+import recovery from '@plinth/iam/recovery'
 import t from 'tap'
 import { auth, factor, outcomeOf, type Product, password, startAuthenticators, system } from './fixtures/product.ts'
 
@@ -286,4 +287,20 @@ onEachDatabase(t, 'nothing remains of a deleted or erased user, and the export h
     t.notOk(text.includes(column), column)
   await records.erase(erased?.id ?? 0, { actor: system, signal: new AbortController().signal })
   t.strictSame(await rowsOf(erased?.id ?? 0), [0, 0, 0, 0, 0])
+})
+
+onDatabase(t, 'a new password by mail does not remove the second factor', async (t, db) => {
+  const product = await startAuthenticators(t, db, { plugins: [recovery] })
+  const { post, createUser, addTotp, settled, mailbox } = product
+  const user = await createUser()
+  const { code } = await addTotp(user.token)
+  await post(`${auth}/recovery`, { identifier: user.username })
+  await settled()
+  const [, token = ''] = /#for=reset&token=(\w+)/.exec(mailbox.texts.join('\n')) ?? []
+  const next = 'another long password'
+  t.equal(outcomeOf(await post(`${auth}/recovery/complete`, { token, password: next })), '200')
+  const waiting = await post(`${auth}/login`, { username: user.username, password: next })
+  t.equal(outcomeOf(waiting), '401 iam.second-factor-required')
+  const completed = await post(`${factor}/totp`, { pendingToken: waiting.data.pendingToken, code: code() })
+  t.equal(outcomeOf(completed), '200')
 })

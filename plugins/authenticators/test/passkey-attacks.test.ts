@@ -220,6 +220,13 @@ onDatabase(t, 'a counter that does not grow is rejected and told to the owner', 
   const synced = deviceOf({ counts: false, flags: flag.up | flag.uv | flag.be | flag.bs })
   await addPasskey(bert.token, synced)
   t.strictSame([await use({}, synced), await use({}, synced)], ['200', '200'], 'synced passkeys always send 0')
+  const { options, challengeId } = (await post(`${loginPath}/options`, {})).data
+  const once = { challengeId, response: synced.get(options) }
+  t.strictSame(
+    [outcomeOf(await post(`${loginPath}/login`, once)), outcomeOf(await post(`${loginPath}/login`, once))],
+    ['200', refused],
+    'the same response twice, with the counter 0',
+  )
 })
 
 onDatabase(t, 'passkeys of deleted rows and disabled users sign nobody in', async (t, db) => {

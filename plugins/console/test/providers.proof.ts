@@ -22,7 +22,14 @@ async function startOffice(t: Test, entry: object = {}) {
   const office = await startFactorOffice(t, {
     plugins: [outgoingHttp, signInOidc],
     async set(url) {
-      const provider = await startProvider(t, { redirectUris: [`${url}sign-in/oidc/acme`] })
+      const redirectUris = [`${url}sign-in/oidc/acme`]
+      const client = {
+        client_id: clientId,
+        client_secret: clientSecret,
+        redirect_uris: redirectUris,
+        post_logout_redirect_uris: [url.replace(/\/$/, '')],
+      }
+      const provider = await startProvider(t, { redirectUris, configuration: { clients: [client] } })
       issuer = provider.issuer
       const acme = { issuer, clientId, title: 'Acme ID', createAccounts: true, ...entry }
       return {
@@ -65,6 +72,13 @@ t.test('a user signs in through a provider and returns to the page that was open
   t.equal(page.url(), `${office.url}iam.own-account`)
   t.strictSame(await page.evaluate('({ ...sessionStorage })'), {})
   t.strictSame(own(complaints, office.issuer), [])
+
+  // The sign-out also ends the session at the provider, so the next sign-in asks for the password again.
+  await page.getByRole('button', { name: 'Menu' }).click()
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.getByRole('button', { name: 'Yes, sign me out' }).click()
+  await button.click()
+  await page.locator('input[name=password]').waitFor()
 
   // A response that this browser did not request is rejected, and the page has a way back.
   const other = await openPage(t.teardown, `${office.url}sign-in/oidc/acme?code=stolen&state=stolen`, {

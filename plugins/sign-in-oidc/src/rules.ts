@@ -32,7 +32,7 @@ export const rules = pluginWith<RuleParts>().resource(Rule, {
   area: 'sign-in-oidc',
   path: '/api/v1/admin/oidc/rules',
   notFound: 'rule-unknown',
-  list: { access: view, scope: 'none', filters: ['provider', 'roleId'] },
+  list: { access: view, scope: 'all', filters: ['provider', 'roleId'] },
   create: {
     access: save,
     scope: 'all',

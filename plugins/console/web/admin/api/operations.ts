@@ -20,6 +20,7 @@ export const linkedProviders = { method: 'GET', path: '/api/v1/auth/oidc/identit
 export const providerLink = { method: 'POST', path: '/api/v1/auth/oidc/{provider}/link/callback' } as const
 export const providerProofStart = { method: 'POST', path: '/api/v1/auth/oidc/{provider}/proof/start' } as const
 export const providerProof = { method: 'POST', path: '/api/v1/auth/oidc/{provider}/proof/callback' } as const
+export const providerLogout = { method: 'POST', path: '/api/v1/auth/oidc/logout' } as const
 export const logout = { method: 'POST', path: '/api/v1/auth/logout' } as const
 export const ownAccount = { method: 'GET', path: '/api/v1/iam/users/me' } as const
 export const navigationPages = { method: 'GET', path: '/api/v1/admin/console/pages' } as const

@@ -23,10 +23,13 @@ const proofHash = '#proof'
 
 export const addressHere = (): string => location.pathname + location.search + location.hash
 
+/** Returns a function that opens a page of a provider in this tab. */
+export const openProvider = (url: string) => () => location.assign(url)
+
 /** Opens the server of a provider in this tab. The tab remembers why until the provider returns. */
 export function leaveTo(url: string, departure: Departure): void {
   sessionStorage.setItem(storageName, JSON.stringify(departure))
-  location.assign(url)
+  openProvider(url)()
 }
 
 interface Arrival extends Departure {

@@ -136,7 +136,7 @@ function ProviderProofs() {
   const { translate } = useLanguage()
   const api = useApi()
   const [window, setWindow] = useState<'window' | 'blocked'>()
-  const { data } = useQuery({
+  const { data, error } = useQuery({
     queryKey: ['linked-providers'],
     queryFn: ({ signal }) => api.call<LinkedProviders>(linkedProviders, { signal }),
   })
@@ -145,6 +145,7 @@ function ProviderProofs() {
   providers.delete('')
   return (
     <>
+      <CallError title={translate('admin.proof.failed')} error={error} />
       {window !== undefined && <p role="status">{translate(`admin.proof.${window}`)}</p>}
       {[...providers].map(([provider, title]) => (
         <Button

@@ -164,12 +164,16 @@ export class SessionState {
     this.#set(this.#phase === 'in' || this.#phase === 'ended' ? 'ended' : 'out')
   }
 
-  /** Signs out in this tab and notifies the other tabs. */
-  leave(): void {
+  /**
+   * Signs out in this tab and notifies the other tabs.
+   *
+   * @param next opens another page. Default: the sign-in page
+   */
+  leave(next = () => location.reload()): void {
     forgetDrafts()
     this.#channel.postMessage('out')
     this.#phase = 'out'
-    location.reload()
+    next()
   }
 
   #set(phase: SessionPhase): void {

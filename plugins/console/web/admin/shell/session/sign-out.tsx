@@ -4,17 +4,22 @@ import { useLanguage } from '../../../app/app.tsx'
 import { Notice } from '../../../app/notice.tsx'
 import { CallFailure } from '../../api/call.ts'
 import { useApi } from '../../api/context.tsx'
-import { logout } from '../../api/operations.ts'
+import { logout, providerLogout } from '../../api/operations.ts'
 import { useWrite } from '../../api/use-write.ts'
-import type { SessionState } from './session-state.ts'
+import { openProvider } from '../../providers/provider-flow.ts'
+import { providersWay, type SessionState } from './session-state.ts'
 import classes from './sign-out.module.css'
 
-/** Ends the session here and in the other tabs of this browser. */
+/** Result of a logout. The address ends the session at the provider that opened this one. */
+type LogoutResult = { readonly url?: string | null } | null
+
+/** Ends the session here, in the other tabs of this browser, and at the provider. */
 export function SignOut({ session, ...look }: ButtonProps & { readonly session: SessionState }) {
   const { translate } = useLanguage()
   const api = useApi()
-  const signOut = useWrite((signal) => api.call(logout, { signal }), {
-    onSuccess: () => session.leave(),
+  const operation = providersWay === undefined ? logout : providerLogout
+  const signOut = useWrite((signal) => api.call<LogoutResult>(operation, { signal }), {
+    onSuccess: (result) => session.leave(result?.url ? openProvider(result.url) : undefined),
     // If the session has already ended, the user is signed out, as intended.
     onError: (error) => error instanceof CallFailure && error.kind === 'signed-out' && session.leave(),
   })
