@@ -164,6 +164,7 @@ function membersOf(
     PointsSourceUse: { sourceId: idOf('PointsSource') },
     PointsSubstitute: { sourceId: idOf('PointsSource') },
     PointsOrderReward: { ruleSnapshot: null },
+    SystemConfigRequest: { status: 'rejected', origin: 'save', changes: '[]', secrets: null, masterKeyId: null },
     SocialOutbound: { outcome: 'accepted' },
     Web3SettlementReviewLog: {
       outTradeNo: mark,
