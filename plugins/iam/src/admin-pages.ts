@@ -467,7 +467,7 @@ export const timelines = [
     title: text('Sign-in', '登录'),
     columns: [
       row.flag('success', { labels: { true: text('Success', '成功'), false: text('Rejected', '被拒绝') } }),
-      row.text('method', { labels: methods }),
+      row.text('method', { labels: signInMethods }),
       row.text('message'),
       row.text('clientIp'),
     ],
