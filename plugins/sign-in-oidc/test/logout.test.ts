@@ -114,7 +114,7 @@ onDatabase(t, 'a provider entry can accept logout tokens without the type', asyn
 
 onDatabase(t, 'the logout endpoints limit requests, and answer for unknown providers', async (t, db) => {
   const { call, tokenOf, send } = await startSignedIn(t, db, {
-    config: { 'platform.sign-in-oidc.rate-limit.ip-max-attempts': 3 },
+    config: { 'platform.rate-limit.enabled': true, 'platform.sign-in-oidc.rate-limit.ip-max-attempts': 3 },
   })
   const unknown = await call('POST', `${oidc}/nobody/backchannel-logout`, {
     from: '10.1.1.2',
