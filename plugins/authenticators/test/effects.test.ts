@@ -16,7 +16,8 @@ async function guesses(config: KeyValues, count: number, { users = 1, pauseMs = 
   const names = []
   for (let at = 0; at < users; at++) {
     const user = await product.createUser()
-    await product.addTotp(user.token)
+    // Each network can begin few setups.
+    await product.addTotp(user.token, { from: `192.0.2.${at}` })
     names.push(user.username)
   }
   const outcomes = []

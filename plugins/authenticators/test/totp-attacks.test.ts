@@ -153,6 +153,15 @@ onDatabase(
     const [row] = await product.db.query<{ failures: number }>('select failures from authenticator_totp')
     t.equal(row?.failures, 10)
 
+    await product.settled()
+    const notices = () => product.mailbox.sent.filter(({ subject }) => subject === 'Shop: wrong codes for your account')
+    t.equal(notices().length, 1)
+    // A parallel attempt has already told the owner.
+    await product.db.execute('update authenticator_totp set failures = 9')
+    t.equal(await attempt(wrong(), '192.0.2.99'), invalid)
+    await product.settled()
+    t.equal(notices().length, 1, 'once')
+
     await product.db.execute('update authenticator_totp set failures = 0')
     const office = '203.0.113.9'
     t.equal(await attempt(code(), office), '200')
