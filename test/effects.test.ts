@@ -26,13 +26,13 @@ t.test('the keys of scheduled tasks set their interval and their automatic start
   t.ok(tasks.length > 4)
   const before = await taskStates(t, {})
   const changes = tasks.flatMap(({ fixedDelay, autoStartup }, index): [string, string][] => [
-    [fixedDelay, `${7 + index}m`],
+    [fixedDelay, `${31 + index}m`],
     [autoStartup, String(before[index]?.autoStartup === false)],
   ])
   const after = await taskStates(t, Object.fromEntries(changes))
   for (const [index, { fixedDelay, autoStartup }] of tasks.entries()) {
     const [byDefault, changed] = [before[index], after[index]]
-    t.equal(changed?.fixedDelayMs, (7 + index) * 60_000, `effect of ${fixedDelay}`)
+    t.equal(changed?.fixedDelayMs, (31 + index) * 60_000, `effect of ${fixedDelay}`)
     t.not(byDefault?.fixedDelayMs, changed?.fixedDelayMs, `${fixedDelay} is compared with its default`)
     t.equal(changed?.autoStartup, !byDefault?.autoStartup, `effect of ${autoStartup}`)
     if (changed?.autoStartup === false) t.equal(changed.nextRunAt, null, `${autoStartup} plans no run`)

@@ -205,6 +205,8 @@ const userMembers: readonly string[] = [
   'senderId',
   'reporterId',
   'authorId',
+  'requestedByUserId',
+  'decidedByUserId',
 ]
 
 interface Property {
