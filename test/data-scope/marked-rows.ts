@@ -207,6 +207,8 @@ const userMembers: readonly string[] = [
   'authorId',
   'requestedByUserId',
   'decidedByUserId',
+  'assigneeUserId',
+  'changedByUserId',
 ]
 
 interface Property {
