@@ -103,10 +103,7 @@ t.test('no credential reaches an operation without the permission', { timeout: 3
       { ...page, cookie: `plinth-session=${created.data.token}` },
       rejected('401 iam.api-token-misplaced'),
     ],
-    'the device cookie': [
-      { ...page, cookie: 'plinth-device=x' },
-      rejected('401 iam.token-missing'),
-    ],
+    'the device cookie': [{ ...page, cookie: 'plinth-device=x' }, rejected('401 iam.token-missing')],
     nothing: [{}, rejected('401 iam.token-missing')],
   }
   const wrong: string[] = []
