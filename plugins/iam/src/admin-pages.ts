@@ -15,6 +15,8 @@ const methods = {
   'password-change': text('Password confirmed for a new password', '修改密码时确认密码'),
   'email-change': text('Password confirmed for a new e-mail address', '修改邮箱时确认密码'),
   'wallet-proof': text('Identity proven again with the wallet', '用钱包再次验证身份'),
+  oidc: text('Sign-in provider', '登录提供方'),
+  'oidc-proof': text('Identity proven again with a provider', '通过提供方再次验证身份'),
   'password-proof': text('Identity proven again with the password', '用密码再次验证身份'),
 }
 
