@@ -102,7 +102,10 @@ export const needsAttention = [
     id: 'async-task.failed',
     title: text('Background tasks that failed', '失败的后台任务'),
     tone: 'warn',
-    unattended: text('The results are missing. The tasks are not repeated automatically.', '缺少结果，任务不会自动重试。'),
+    unattended: text(
+      'The results are missing. The tasks are not repeated automatically.',
+      '缺少结果，任务不会自动重试。',
+    ),
     query: { status: 'failed', size: 1, count: 'capped' },
     count: 'total',
     page: { id: 'async-task.tasks', filter: { status: 'failed' } },

@@ -311,7 +311,10 @@ export const rulesNeedAttention = [
     id: 'notification.rules-incomplete',
     title: text('Notification rules with an incomplete escalation', '升级设置不完整的通知规则'),
     tone: 'warn',
-    unattended: text('If the first recipients do not react, nobody else is told.', '首批接收人未响应时，不会再通知其他人。'),
+    unattended: text(
+      'If the first recipients do not react, nobody else is told.',
+      '首批接收人未响应时，不会再通知其他人。',
+    ),
     count: 'escalationIncompleteRuleCodes',
     page: { id: 'notification.rule-summary' },
   }),

@@ -134,7 +134,10 @@ export const needsAttention = [
     id: 'scheduler.overdue',
     title: text('Scheduled tasks that are due but that no instance starts', '已到期但没有实例执行的计划任务'),
     tone: 'bad',
-    unattended: text('Nothing is cleaned up, expired or compared by these tasks.', '这些任务不再清理、到期处理或核对数据。'),
+    unattended: text(
+      'Nothing is cleaned up, expired or compared by these tasks.',
+      '这些任务不再清理、到期处理或核对数据。',
+    ),
     where: { overdue: true },
     page: { id: 'scheduler.tasks', filter: { overdue: 'true' } },
   }),
@@ -142,7 +145,10 @@ export const needsAttention = [
     id: 'scheduler.failed',
     title: text('Scheduled tasks whose last run failed', '最近一次运行失败的计划任务'),
     tone: 'bad',
-    unattended: text('The work of these tasks is not done until a run succeeds.', '在下次成功运行之前，这些任务的工作不会完成。'),
+    unattended: text(
+      'The work of these tasks is not done until a run succeeds.',
+      '在下次成功运行之前，这些任务的工作不会完成。',
+    ),
     where: { 'lastRun.outcome': 'failed' },
     page: { id: 'scheduler.tasks', filter: { outcome: 'failed' } },
   }),

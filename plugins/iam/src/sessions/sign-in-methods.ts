@@ -17,4 +17,6 @@ export const signInMethods = {
   'totp-set-up': text('One-time passwords set up during the sign-in', '登录时启用动态口令'),
   'passkey-proof': text('Identity proven again with a passkey', '用通行密钥再次验证身份'),
   'totp-proof': text('Identity proven again with a one-time password', '用动态口令再次验证身份'),
+  oidc: text('Sign-in provider', '登录提供方'),
+  'oidc-proof': text('Identity proven again with a provider', '通过提供方再次验证身份'),
 }
