@@ -280,9 +280,14 @@ export class PageRegistry {
       (page) => [page.source, page.kind === 'frame' ? undefined : page.live] as const,
     )
     const counted = [...this.#parts.attention.values()].map(({ source, live }) => [source, live] as const)
+    // A tile counts the rows of its page.
+    const tiled = [...this.#parts.tiles.values()].map(({ source, page = '' }) => {
+      const shown = this.#parts.pages.get(page)
+      return [source, shown === undefined || shown.kind === 'frame' ? undefined : shown.live] as const
+    })
     const own = builtInPages.flatMap(({ live = {} }) => Object.entries(live))
     const readers = new Map<string, Set<string>>()
-    for (const [operation, tables] of [...lives, ...counted, ...own]) {
+    for (const [operation, tables] of [...lives, ...counted, ...tiled, ...own]) {
       if (typeof tables !== 'object') continue
       for (const table of tables) readers.set(table, (readers.get(table) ?? new Set()).add(operation))
     }
