@@ -304,6 +304,7 @@ t.test('the name of a device is short, whatever the header contains', async (t) 
     '': undefined,
     '<b>x</b>': undefined,
     '../../etc/passwd': undefined,
+    'evil.example.com/1': undefined,
     [`${'a'.repeat(41)}/1`]: undefined,
     [`${' '.repeat(512)}Chrome/1`]: undefined,
   }
