@@ -280,11 +280,14 @@ export class Authenticators {
   ): Promise<readonly string[] | null> {
     const { userId } = session
     const totp = await this.#parts.totp.confirm(setUpId, purposes.add(session), userId, code)
-    return this.#parts.credentials.change(userId, actor, async (account) => {
+    const codes = await this.#parts.credentials.change(userId, actor, async (account) => {
       const isFirst = !(await this.#hasFactor(userId))
       await this.#addTotp(account, totp)
       return isFirst ? this.#parts.recoveryCodes.replace(userId) : null
     })
+    // Otherwise a stranger with the password could block all codes of an owner who has not used one yet.
+    await this.#parts.networks.remember(userId, actor.clientIp)
+    return codes
   }
 
   async #addTotp(account: LockedCredentials, totp: NewTotp): Promise<void> {

@@ -73,8 +73,8 @@ export const ownRoutes = [
     reasons: [...changeReasons, ...limitReasons, 'authenticators.passkey-limit', 'authenticators.passkeys-unavailable'],
     async handler(request, { passkeys, limits }) {
       await assertMayChange(request)
-      await limits.assertChallengeAllowed(request.clientIp)
       const session = sessionOf(request)
+      await limits.assertChallengeAllowed(request.clientIp, session.userId)
       return passkeys.creationOptions(purposes.add(session), session)
     },
   }),
@@ -215,8 +215,8 @@ export const ownRoutes = [
     response: passkeyOptions,
     reasons: [...limitReasons, 'authenticators.passkeys-unavailable'],
     async handler(request, { passkeys, limits }) {
-      await limits.assertChallengeAllowed(request.clientIp)
       const session = sessionOf(request)
+      await limits.assertChallengeAllowed(request.clientIp, session.userId)
       return passkeys.requestOptions(purposes.proof(session), session.userId)
     },
   }),

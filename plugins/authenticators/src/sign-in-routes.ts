@@ -102,8 +102,8 @@ export const signInRoutes = [
     response: passkeyOptions,
     reasons: [...limitReasons, 'authenticators.passkeys-unavailable', 'iam.pending-sign-in-invalid'],
     async handler({ body, clientIp }, { identity, passkeys, limits }, reply) {
-      await limits.assertChallengeAllowed(clientIp)
       const pending = await identity.findPendingSignIn(body.pendingToken)
+      await limits.assertChallengeAllowed(clientIp, pending.userId)
       preventStorage(reply)
       return passkeys.requestOptions(purposes.secondFactor(pending), pending.userId)
     },
@@ -177,8 +177,8 @@ export const signInRoutes = [
       'iam.pending-sign-in-invalid',
     ],
     async handler({ body, clientIp }, { identity, passkeys, limits }, reply) {
-      await limits.assertChallengeAllowed(clientIp)
       const pending = await identity.findPendingSignIn(body.pendingToken)
+      await limits.assertChallengeAllowed(clientIp, pending.userId)
       preventStorage(reply)
       return passkeys.creationOptions(purposes.setUp(pending), pending)
     },
