@@ -269,9 +269,9 @@ export class Authenticators {
   }
 
   /**
-   * Sets up one-time passwords. Returns recovery codes with the first factor of the user.
+   * Sets up one-time passwords, also instead of an earlier app. Returns recovery codes with the first factor of the user.
    *
-   * @throws BusinessError the errors of `OneTimePasswords.confirm` and `add`
+   * @throws BusinessError the errors of `OneTimePasswords.confirm`
    */
   async addTotp(
     session: Pick<CallerSession, 'userId' | 'sessionId'>,
@@ -292,7 +292,7 @@ export class Authenticators {
 
   async #addTotp(account: LockedCredentials, totp: NewTotp): Promise<void> {
     const { id: userId } = account.holder
-    await this.#parts.totp.add(userId, totp)
+    if (await this.#parts.totp.add(userId, totp)) await this.#noteRemovedTotp(account)
     await account.record('user.add-totp')
     await this.#publish({ kind: 'totp-added', userId })
   }
@@ -303,9 +303,13 @@ export class Authenticators {
       const removed = await this.#parts.db.fork().nativeDelete(TotpRow, { userId })
       if (removed === 0) throw businessError('totp-not-set-up')
       await this.#afterRemoval(userId)
-      await account.record('user.remove-totp')
-      await this.#publish({ kind: 'totp-removed', userId })
+      await this.#noteRemovedTotp(account)
     })
+  }
+
+  async #noteRemovedTotp(account: LockedCredentials): Promise<void> {
+    await account.record('user.remove-totp')
+    await this.#publish({ kind: 'totp-removed', userId: account.holder.id })
   }
 
   /**

@@ -250,7 +250,6 @@ export const signInRoutes = [
       'authenticators.secret-key-unusable',
       'authenticators.set-up-invalid',
       'authenticators.totp-invalid',
-      'authenticators.totp-set-up',
     ],
     async handler(request, { authenticators }, reply) {
       const { pendingToken, session, ...confirmation } = request.body
