@@ -309,3 +309,35 @@ t.test('the name of a device is short, whatever the header contains', async (t) 
   }
   t.same(Object.fromEntries(Object.keys(cases).map((header) => [header, deviceNameOf(header)])), cases)
 })
+
+onDatabase(t, 'users cannot leave the rules of their roles through another role', async (t, db) => {
+  const clock = manualClock()
+  const iam = await startIam(t, db, { clock, plugins: [factors] })
+  const { token: admin, role, user, setPolicy } = await administer(iam)
+  const permissions = ['iam:user:view', 'iam:user:update', 'iam:role:view', 'iam:role:save']
+  const policy = { secondFactorFrom: new Date(clock.now() + 60 * minute).toISOString(), sessionLifetime: 3_600 }
+  const [desk, weak] = [await role('desk', permissions), await role('weak', ['iam:user:view'])]
+  const mia = await user('mia', [desk.id])
+  await setPolicy(desk.id, policy)
+  const token = await iam.login('mia', password)
+  const create = (code: string, as: string) =>
+    iam.call('POST', roles, { token: as, body: { code, name: code, dataScope: 'all', permissions } })
+  const edit = async (more: object, as: string) => {
+    const { version } = (await iam.call('GET', `${roles}/${weak.id}`, { token: admin })).data
+    const body = { name: 'weak', dataScope: 'all', permissions: ['iam:user:view'], version, ...more }
+    return reasonOf(await iam.call('PUT', `${roles}/${weak.id}`, { token: as, body }))
+  }
+  const made = await create('free', token)
+  t.match(made.data, { ...policy, sessionIdleTimeout: null }, 'a new role has the rules of its creator')
+  t.equal(await edit({ permissions }, token), '403 iam.beyond-own-authority', 'more permissions')
+  t.equal(await edit({ name: 'other' }, token), '200', 'a name')
+  t.equal(await edit({ dataScope: 'org' }, token), '200', 'a narrower scope')
+  t.equal(await edit({ dataScope: 'all' }, token), '403 iam.beyond-own-authority', 'a wider scope')
+  const { version } = (await iam.call('GET', `${users}/${mia.id}`, { token })).data
+  const changed = await iam.call('PUT', `${users}/${mia.id}`, { token, body: { roleIds: [made.data.id], version } })
+  t.equal(reasonOf(changed), '200')
+  const opened = await iam.call('POST', '/api/v1/auth/login', { body: { username: 'mia', password } })
+  t.equal(opened.data.expiresAt, new Date(clock.now() + 60 * minute).toISOString(), 'the rules still apply')
+  t.match((await create('by-root', admin)).data, none, 'the administrator may change rules')
+  t.equal(await edit({ permissions }, admin), '200')
+})

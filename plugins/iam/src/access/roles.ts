@@ -1,7 +1,7 @@
 import { raw } from '@mikro-orm/core'
 import type { SqlEntityManager } from '@mikro-orm/sql'
 import { countRows, type Database, type RowCount } from '@plinth/database'
-import { bilingual, type Clock, localize } from '@plinth/kernel'
+import { bilingual, type Clock, guardsPermission, localize } from '@plinth/kernel'
 import { incrementRowVersion } from '../accounts/users.ts'
 import type { AuditTrail } from '../audit/audit.ts'
 import { type Actor, type DataScope, superAdminRole } from '../contract.ts'
@@ -10,7 +10,14 @@ import { Role, RolePermission, UserRole } from '../entities.ts'
 import type { ProofMethod } from '../proof/contract.ts'
 import type { PermissionEpoch } from './authority.ts'
 import type { PermissionCatalogue } from './permission-catalogue.ts'
-import { assertHasAllGrantsOf, type RoleGrants, resolveGrants, type UserChangeGuard } from './role-grants.ts'
+import {
+  assertHasAllGrantsOf,
+  narrowerScope,
+  type RoleGrants,
+  resolveGrants,
+  type UserChangeGuard,
+} from './role-grants.ts'
+import { type SignInPolicy, signInPolicyOf, strictestPolicy } from './sign-in-policy.ts'
 
 interface Holders {
   readonly condition: object
@@ -63,6 +70,9 @@ export class Roles {
   }
 
   /**
+   * A role gets the rules for sign-ins and sessions that its creator has, unless the creator may change such rules.
+   * Otherwise users could give their permissions to a role without rules, and then the role to themselves.
+   *
    * @throws BusinessError "409" `iam.role-code-taken`, "400" `iam.permission-unknown`, "403" `iam.beyond-own-authority`
    *   if the role would grant more than the actor has
    */
@@ -78,9 +88,7 @@ export class Roles {
         code,
         ...fields,
         builtIn: false,
-        secondFactorFrom: null,
-        sessionLifetime: null,
-        sessionIdleTimeout: null,
+        ...columnsOf(await this.#rulesOf(em, actor)),
         version: 1,
         createdAt: now,
         updatedAt: now,
@@ -96,7 +104,8 @@ export class Roles {
    * Replaces the permissions and texts of a role. If nothing differs, nothing is written.
    *
    * @throws BusinessError "404" `iam.role-unknown`, "409" `iam.role-built-in`, `iam.version-conflict`, "403"
-   *   `iam.out-of-scope` if the actor may not access all users with the role; also the errors of `create`
+   *   `iam.out-of-scope` if the actor may not access all users with the role; `iam.beyond-own-authority` also if the role
+   *   would grant more under weaker rules than those of the actor; also the errors of `create`
    */
   update(id: number, content: RoleContent, version: number, actor: Actor): Promise<Role> {
     return this.#parts.db.transactional(async (em) => {
@@ -107,6 +116,8 @@ export class Roles {
       const added = content.permissions.filter((code) => !held.includes(code))
       const removed = held.filter((code) => !content.permissions.includes(code))
       this.#assertMayGive(content, added, actor)
+      const isWider = content.dataScope !== narrowerScope(content.dataScope, role.dataScope)
+      if (added.length > 0 || isWider) assertAsStrict(role, await this.#rulesOf(em, actor))
       await this.#parts.rules.assertHoldersInScope(em, id, actor)
       const { permissions: _, ...fields } = content
       const grantsDiffer = added.length + removed.length > 0 || fields.dataScope !== role.dataScope
@@ -183,6 +194,12 @@ export class Roles {
     })
   }
 
+  /** Returns the rules under which an actor gives permissions: none if the actor may change rules. */
+  async #rulesOf(em: SqlEntityManager, actor: Actor): Promise<SignInPolicy> {
+    if (!('principal' in actor) || actor.principal.can(guardsPermission)) return {}
+    return signInPolicyOf(em, actor.principal.userId)
+  }
+
   async #changeable(em: SqlEntityManager, id: number, actor: Actor): Promise<Role> {
     const role = await em.findOne(Role, id)
     if (role?.builtIn) throw businessError('role-built-in')
@@ -212,6 +229,19 @@ export class Roles {
       em.create(RolePermission, { id: this.#parts.db.newId(), roleId, permissionCode })
     }
   }
+}
+
+const columnsOf = ({ secondFactorFrom, sessionLifetime, sessionIdleTimeout }: SignInPolicy): RoleSignInPolicy => ({
+  secondFactorFrom: secondFactorFrom === undefined ? null : new Date(secondFactorFrom),
+  sessionLifetime: sessionLifetime ?? null,
+  sessionIdleTimeout: sessionIdleTimeout ?? null,
+})
+
+/** @throws BusinessError "403" `iam.beyond-own-authority` if one of the rules is missing in the role, or weaker */
+function assertAsStrict(role: Role, rules: SignInPolicy): void {
+  const own = strictestPolicy([role])
+  if (policyFields.some((name) => (own[name] ?? Infinity) > (rules[name] ?? Infinity)))
+    throw businessError('beyond-own-authority')
 }
 
 function summaryOf(code: string, { name, dataScope, permissions }: RoleContent) {
