@@ -79,10 +79,13 @@ const sessionOnlyAreas = ['/api/v1/async-tasks', '/api/v1/mall/', '/api/v1/membe
 const sessionOnlyWithPermission = [
   'DELETE /api/v1/admin/iam/sessions/{id}',
   'DELETE /api/v1/admin/iam/users/{id}/sessions',
+  'DELETE /api/v1/admin/oidc/identities/{id}',
   'POST /api/v1/admin/iam/users/{id}/authenticators/reset',
   'POST /api/v1/admin/install/state/reset',
   'POST /api/v1/admin/open-platform/apps',
   'POST /api/v1/admin/open-platform/apps/{id}/rotate-secret',
+  'POST /api/v1/admin/system-config/requests/{id}/approve',
+  'POST /api/v1/admin/system-config/requests/{id}/reject',
   'POST /api/v1/admin/web3/payment-settlement-review-logs',
   'POST /api/v1/admin/web3/payment-settlement-review-logs/retry-batch',
   'POST /api/v1/admin/web3/payment-settlement-review-logs/{id}/retry',

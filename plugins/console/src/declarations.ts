@@ -7,6 +7,7 @@ export const messages = { en, 'zh-CN': zhCN }
 export const businessError = defineBusinessErrors('console', en.console, {
   'page-unknown': '404',
   'labels-unknown': '404',
+  'attention-partial': '403',
   'attention-unknown': '404',
   'chart-unknown': '404',
   'permission-missing': '403',

@@ -1,5 +1,9 @@
 /** Tests how operators work off what needs attention: done, snoozed and assigned, shared by all who see it. */
+import { attention } from '@plinth/admin'
 import { onDatabase } from '@plinth/dev/testing/database'
+import { http, routesWith, Type } from '@plinth/http'
+import { callerRows } from '@plinth/iam'
+import { definePlugin } from '@plinth/kernel'
 import t from 'tap'
 import { snoozeTimes, sortedByMark } from '../web/admin/shell/attention-marks.ts'
 import { startLiveOffice } from './fixtures/live-office.ts'
@@ -50,6 +54,68 @@ onDatabase(t, 'a decision is shared, and ends by time or by a further case', asy
     [await signIn(eve.username), { doneCount: 1 }, 'console.health', 'console.attention-unknown'],
   ] as const
   for (const [token, body, id, reason] of rejected) t.equal(await put(token, body, id), reason)
+})
+
+/** An attention whose cases are counted in the data scope of the caller. */
+const rowsOfCaller = definePlugin({
+  id: 'scoped',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires: { http },
+  contributes: [
+    attention.of({
+      'scoped.rows': { id: 'scoped.rows', title: 'Rows', source: 'getAdminScopedRows', count: 'total', tone: 'warn' },
+    }),
+  ],
+  permissions: [{ code: 'scoped:row:view', displayName: 'View rows' }],
+  setup({ services }) {
+    const { route } = routesWith<Record<never, never>>()
+    const rows = route({
+      method: 'GET',
+      path: '/api/v1/admin/scoped/rows',
+      operationId: 'getAdminScopedRows',
+      summary: 'Count rows',
+      access: { permission: 'scoped:row:view', scope: 'caller' },
+      response: Type.Object({ total: Type.Integer() }),
+      reasons: [],
+      handler: (request) => {
+        callerRows(request, 'user_id')
+        return { total: 1 }
+      },
+    })
+    services.http.addRoutes([rows], {})
+  },
+})
+
+onDatabase(t, 'an operator who sees only some cases does not decide about them for all', async (t, at) => {
+  const office = await startLiveOffice((work) => t.teardown(work), at, {}, { plugins: [rowsOfCaller] })
+  const { clock, people, password, actor, signIn, call } = office
+  const root = await office.root()
+  const scopes = { wide: 'all', narrow: 'org' } as const
+  for (const [code, dataScope] of Object.entries(scopes)) {
+    const role = { code, name: code, dataScope, permissions: ['scoped:row:view'] }
+    const { id } = (await call('POST', 'admin/iam/roles', root, role)).data as { readonly id: number }
+    await people.create({ username: code, password, roleIds: [id], orgId: 7 }, actor)
+  }
+  const [wide, narrow] = [await signIn('wide'), await signIn('narrow')]
+  const put = async (token: string, body: object) => {
+    const { code, data } = await call('PUT', 'admin/console/attention/scoped.rows', token, body)
+    return code === '200' ? code : (data as { readonly reason: string }).reason
+  }
+  const seenBy = async (token: string) => {
+    const { items } = (await call('GET', 'admin/console/attention', token)).data as {
+      readonly items: readonly { readonly id: string; readonly mayDecide: boolean; readonly mark: unknown }[]
+    }
+    const found = items.find(({ id }) => id === 'scoped.rows')
+    return [found?.mayDecide, found?.mark !== null]
+  }
+  const until = new Date(clock.now() + 90 * 24 * hourMs).toISOString()
+  for (const body of [{ snoozedUntil: until }, { doneCount: 2_147_483_647 }, { assigneeUserId: null }])
+    t.equal(await put(narrow, body), 'console.attention-partial')
+  t.strictSame(await seenBy(wide), [true, false], 'nothing is hidden')
+  t.equal(await put(wide, { doneCount: 3 }), '200')
+  t.strictSame(await seenBy(wide), [true, true])
+  t.strictSame(await seenBy(narrow), [false, false], 'the number of all cases stays unknown')
 })
 
 t.test('what is done or snoozed is put aside until there is a further case', async (t) => {

@@ -190,7 +190,7 @@ export interface Identity {
   ): Promise<Session>
   /**
    * Ends sessions of a user because of an event outside of this product, for example a logout at an identity provider.
-   * Records the action in the audit.
+   * Also ends the sign-ins of the user that wait for a second factor. Records ended sessions in the audit.
    *
    * @param sessionIds ids of sessions of this user; others are ignored
    * @returns the number of sessions that ended
@@ -423,7 +423,8 @@ export interface Accounts {
   /** Returns whether the user has an external identity of this provider. */
   hasExternal(userId: number, provider: string): Promise<boolean>
   /**
-   * Removes an external identity of a user. Does nothing if the user does not have it.
+   * Removes an external identity of a user, and ends the sign-ins of the user that wait for a second factor. Does nothing
+   * if the user does not have the identity.
    *
    * @throws BusinessError "404" `iam.user-unknown`, "403" `iam.beyond-own-authority`, "409" `iam.last-sign-in-way` if the
    *   user could not sign in any more: without a password, another external identity and a `ProofMethod` with `signsIn`
@@ -518,8 +519,8 @@ export interface Credentials {
   /** Returns the rules of the roles of the user for sign-ins and sessions. */
   signInPolicyOf(userId: number): Promise<SignInPolicy>
   /**
-   * Returns the ways in which the user can sign in: `password`, `external:<provider>` for each external identity, and the
-   * names of proof methods with `signsIn`. Before a plugin removes one, it checks that another one remains. Codes by mail
+   * Returns the ways in which the user can sign in: `password`, `external:<provider>` for each external identity
+   * that `ProofMethod.acceptsExternal` does not exclude, and the names of proof methods with `signsIn`. Before a plugin removes one, it checks that another one remains. Codes by mail
    * or text message are not included.
    */
   signInWaysOf(userId: number): Promise<readonly string[]>

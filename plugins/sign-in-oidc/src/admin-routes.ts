@@ -15,7 +15,7 @@ import {
   Type,
   text,
 } from '@plinth/http'
-import { type Accounts, callerRows } from '@plinth/iam'
+import { type Accounts, callerRows, sessionOnly } from '@plinth/iam'
 import { businessError, permissionCodes } from './declarations.ts'
 import { IdentityRow } from './entities.ts'
 import type { ClaimGrants } from './grants.ts'
@@ -175,6 +175,7 @@ export const adminRoutes = [
     path: `${root}/identities/:id`,
     summary: 'Remove the link of an identity to a user, and end the sessions that began with it',
     access: { permission: permissionCodes.identityDelete, scope: 'caller' },
+    annotations: [sessionOnly],
     fresh: '5m',
     request: { params: idParams },
     response: nothing,

@@ -113,6 +113,10 @@ export function domainOf(address: string): string | undefined {
   return domainToASCII(domain.toLowerCase()) || undefined
 }
 
+/** Returns the domain of an address that the provider has confirmed. */
+export const confirmedDomainOf = (email: EmailClaim | undefined): string | undefined =>
+  email?.isVerified === true ? domainOf(email.address) : undefined
+
 const isIn = (domains: readonly string[], domain: string | undefined) =>
   domain !== undefined && domains.includes(domain)
 
@@ -132,12 +136,8 @@ export function isDomainAllowed(domains: readonly string[], { issuer, email, hos
   if (domains.length === 0) return true
   const isHosted = typeof hostedDomain === 'string' && isIn(domains, hostedDomain.toLowerCase())
   if (issuer === googleIssuer && !isHosted) return false
-  return email?.isVerified === true && isIn(domains, domainOf(email.address))
+  return isIn(domains, confirmedDomainOf(email))
 }
-
-/** Returns whether an account with this e-mail address must sign in with the provider. */
-export const isDomainExclusive = (domains: readonly string[], address: string | null): boolean =>
-  address !== null && isIn(domains, domainOf(address))
 
 /** Issuers that ignore the request to ask the user for a new login (`max_age`, `prompt=login`). */
 export const issuersWithoutFreshLogin: ReadonlySet<string> = new Set([googleIssuer])

@@ -11,11 +11,15 @@ export const businessError = defineBusinessErrors('sign-in-oidc', en['sign-in-oi
   'account-missing': '403',
   'domain-not-allowed': '403',
   'provider-required': '403',
+  'identity-required': '409',
   'identity-unknown': '404',
   'claims-invalid': '400',
   'rule-target': '400',
   'rule-unknown': '404',
 })
+
+/** Name of this login method in the audit and of the proof method. */
+export const methodName = 'oidc'
 
 export const permissionCodes = {
   providerView: 'sign-in-oidc:provider:view',

@@ -24,6 +24,11 @@ export const IdentityRow = defineEntity({
     subject: column.text(255),
     /** Name or address of the user at the provider, for people. */
     label: column.text(128),
+    /**
+     * Domain of the last e-mail address that the provider has confirmed, in the form of `domainOf`. The user cannot change
+     * it in this product, so it decides about `exclusiveDomains` together with the address of the account.
+     */
+    emailDomain: column.text(255).nullable(),
     /** Roles that rules have granted, so that a later sign-in may remove them. Roles of an administrator are never here. */
     grantedRoleIds: column.json<number[]>(),
     createdAt: column.timestamp(),

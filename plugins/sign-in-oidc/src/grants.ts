@@ -9,6 +9,15 @@ interface GrantDependencies {
   readonly accounts: Pick<Accounts, 'adjustGrants'>
 }
 
+/** A login for which roles are changed. */
+interface IdentityFacts {
+  readonly userId: number
+  readonly subject: string
+  readonly claims: Claims
+  /** Domain of the e-mail address that the provider has confirmed. Undefined: the known one stays. */
+  readonly emailDomain: string | undefined
+}
+
 /** Gives users the roles and the organisation that the rules of a provider state. */
 export class ClaimGrants {
   readonly #parts: GrantDependencies
@@ -38,13 +47,15 @@ export class ClaimGrants {
    */
   async apply(
     { id: provider, issuer }: Provider,
-    { userId, subject, claims }: { readonly userId: number; readonly subject: string; readonly claims: Claims },
+    { userId, subject, claims, emailDomain }: IdentityFacts,
     result: RuleResult,
     actor: Actor,
   ): Promise<void> {
     const { db, accounts } = this.#parts
     const key = { issuerKey: issuerKeyOf(issuer), subject }
-    const facts = { userId, provider, label: labelOf(claims, subject), lastSignInAt: new Date(db.clock.now()) }
+    const lastSignInAt = new Date(db.clock.now())
+    const known = emailDomain === undefined ? {} : { emailDomain }
+    const facts = { userId, provider, label: labelOf(claims, subject), lastSignInAt, ...known }
     await db.transactional(async (em) => {
       // `adjustGrants` takes the lock of all account changes first, so the rows below cannot change meanwhile.
       const change = async (held: readonly number[]) => {
@@ -54,7 +65,7 @@ export class ClaimGrants {
         const { granted, ...roles } = roleChangeOf(result, held, own?.grantedRoleIds ?? [], elsewhere)
         const values = { ...facts, grantedRoleIds: [...granted] }
         if ((await em.nativeUpdate(IdentityRow, key, values)) === 0)
-          em.create(IdentityRow, { id: db.newId(), issuer, ...key, ...values, createdAt: facts.lastSignInAt })
+          em.create(IdentityRow, { id: db.newId(), issuer, ...key, ...values, createdAt: lastSignInAt })
         return { ...roles, orgId: result.orgId }
       }
       await accounts.adjustGrants(userId, change, actor)

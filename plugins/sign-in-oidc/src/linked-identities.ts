@@ -2,9 +2,10 @@ import type { Database } from '@plinth/database'
 import type { Events } from '@plinth/events'
 import type { Accounts, Actor } from '@plinth/iam'
 import { type Kernel, writeAuditEntry } from '@plinth/kernel'
-import { labelOf } from './claims.ts'
+import { confirmedDomainOf, labelOf } from './claims.ts'
 import { businessError } from './declarations.ts'
 import { IdentityRow } from './entities.ts'
+import type { ExclusiveDomains } from './exclusive-domains.ts'
 import { identityChanged } from './notices.ts'
 import type { ProviderLogin } from './provider-login.ts'
 import { issuerKeyOf, type Provider } from './providers.ts'
@@ -17,6 +18,7 @@ interface IdentityDependencies {
   readonly events: Pick<Events, 'publish'> | undefined
   readonly accounts: Pick<Accounts, 'bindExternal' | 'unbindExternal' | 'adjustGrants'>
   readonly signIns: Pick<SignIns, 'end'>
+  readonly exclusive: Pick<ExclusiveDomains, 'requiredFor'>
 }
 
 /** Identities of providers that are linked to users. */
@@ -35,24 +37,23 @@ export class LinkedIdentities {
   /** @throws BusinessError "409" `iam.external-identity-taken` if another user has the identity */
   async link(
     { id: provider, issuer }: Provider,
-    { subject, claims }: Pick<ProviderLogin, 'subject' | 'claims'>,
+    { subject, claims, email }: Pick<ProviderLogin, 'subject' | 'claims' | 'email'>,
     userId: number,
     actor: Actor,
   ): Promise<IdentityRow> {
     const { db, accounts } = this.#parts
     const key = { issuerKey: issuerKeyOf(issuer), subject }
     const label = labelOf(claims, subject)
+    const emailDomain = confirmedDomainOf(email) ?? null
     return db.transactional(async (em) => {
       await accounts.bindExternal(userId, { provider: key.issuerKey, chainType: 'oidc', subject }, actor)
       const known = await em.findOne(IdentityRow, key)
-      if (known !== null) {
-        // The row of a user who was deleted may be left. Its roles are not those of this user.
-        const grantedRoleIds = known.userId === userId ? known.grantedRoleIds : []
-        return Object.assign(known, { userId, provider, label, grantedRoleIds })
-      }
+      if (known?.userId === userId) return Object.assign(known, { provider, label, emailDomain })
+      // The row of a user who was deleted may be left. Its roles are not those of this user.
+      if (known !== null) await em.nativeDelete(IdentityRow, { id: known.id })
       const createdAt = new Date(db.clock.now())
-      const facts = { userId, provider, issuer, ...key, label, grantedRoleIds: [], createdAt, lastSignInAt: null }
-      const row = em.create(IdentityRow, { id: db.newId(), ...facts })
+      const facts = { userId, provider, issuer, ...key, label, emailDomain, createdAt }
+      const row = em.create(IdentityRow, { id: db.newId(), ...facts, grantedRoleIds: [], lastSignInAt: null })
       await em.flush()
       await this.#record(actor, 'link', row)
       return row
@@ -91,6 +92,20 @@ export class LinkedIdentities {
       await this.#record(actor, 'unlink', row)
     })
     await signIns.end(issuer, { sid: undefined, subject }, actor, exceptSession)
+  }
+
+  /**
+   * Removes the link of an identity for its own user. A user who must sign in with the provider cannot leave it.
+   *
+   * @throws BusinessError "409" `sign-in-oidc.identity-required`, and the errors of `unlink`
+   */
+  async unlinkOwn(id: number, userId: number, actor: Actor, session: number): Promise<void> {
+    const row = (await this.ofUser(userId)).find((one) => one.id === id)
+    const required = (await this.#parts.exclusive.requiredFor(userId)).find(
+      ({ issuer }) => issuerKeyOf(issuer) === row?.issuerKey,
+    )
+    if (required !== undefined) throw businessError('identity-required', { params: { title: required.title } })
+    await this.unlink(id, { userId }, actor, session)
   }
 
   /** Removes the facts of a user who was deleted. */

@@ -30,8 +30,11 @@ export function logoutEndpoints({ providers, logouts, limits, log }: EndpointDep
       (_request, body, done) => done(null, new URLSearchParams(String(body))),
     )
     app.setErrorHandler(async (error, _request, reply) => {
-      if (!isBusinessError(error)) throw error
-      return finish(reply, Number(error.code))
+      if (isBusinessError(error)) return finish(reply, Number(error.code))
+      // The envelope of this product would have the status 200, and the provider would not send the token again.
+      const status = statusOf(error)
+      if (status >= 500) log.error({ err: error }, 'a logout of a provider failed')
+      return finish(reply, status)
     })
 
     app.post<{ Params: { provider: string }; Body?: unknown }>(
@@ -42,7 +45,9 @@ export function logoutEndpoints({ providers, logouts, limits, log }: EndpointDep
         if (provider === undefined) return finish(reply, 400)
         const token = body instanceof URLSearchParams ? body.get('logout_token') : undefined
         const work = () => logouts.endByToken(provider, token, actorOf(clientIp, traceId))
-        return finish(reply, await statusAfter(provider, work))
+        const status = await statusAfter(provider, work)
+        if (status === 200) await limits.refund('logout', clientIp)
+        return finish(reply, status)
       },
     )
 
@@ -72,6 +77,10 @@ export function logoutEndpoints({ providers, logouts, limits, log }: EndpointDep
     }
   }
 }
+
+/** Returns the status of an error of the server, such as 413 for a body that is too long, or 500. */
+const statusOf = (error: unknown): number =>
+  error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500
 
 const finish = (reply: Reply, status: number) => reply.code(status).header('cache-control', 'no-store').send('')
 

@@ -12,7 +12,7 @@ interface LogoutDependencies {
   readonly clients: ProviderClients
   readonly signIns: SignIns
   readonly identity: Pick<Identity, 'endSessions'>
-  readonly store: Pick<SharedStore, 'setIfAbsent'>
+  readonly store: Pick<SharedStore, 'get' | 'set'>
   readonly clock: Pick<Clock, 'now'>
   readonly log: Logger
 }
@@ -75,10 +75,12 @@ export class Logouts {
    */
   async endByToken(provider: Provider, token: unknown, actor: Actor): Promise<void> {
     const { sub, sid, jti } = await this.#verified(provider, token)
-    // The token is used up before its effect, so that parallel requests with it have no second effect.
+    const { store, signIns } = this.#parts
     const key = `sign-in-oidc:logout-token:${hash('sha256', `${provider.issuer} ${jti}`)}`
-    if (!(await this.#parts.store.setIfAbsent(key, '1', rememberedMs))) throw new InvalidLogoutError('used twice')
-    await this.#parts.signIns.end(provider.issuer, { sid, subject: sub }, actor)
+    if ((await store.get(key)) !== undefined) throw new InvalidLogoutError('used twice')
+    await signIns.end(provider.issuer, { sid, subject: sub }, actor)
+    // Only now is the token used up: if the sessions could not be ended, the provider sends the same token again.
+    await store.set(key, '1', rememberedMs)
   }
 
   /**

@@ -5,14 +5,13 @@ import {
   type ExternalIdentity,
   type Identity,
   type LoginAttempt,
-  type LoginGuard,
   type Principal,
   RejectedProofError,
   type Session,
 } from '@plinth/iam'
 import { isBusinessError } from '@plinth/kernel'
-import { isDomainAllowed, isDomainExclusive, type RuleResult, suggestedUsername } from './claims.ts'
-import { businessError } from './declarations.ts'
+import { confirmedDomainOf, isDomainAllowed, type RuleResult, suggestedUsername } from './claims.ts'
+import { businessError, methodName } from './declarations.ts'
 import type { ClaimGrants } from './grants.ts'
 import type { OidcLimits } from './limits.ts'
 import type { LinkedIdentities } from './linked-identities.ts'
@@ -22,10 +21,7 @@ import { safeReturnPath } from './return-path.ts'
 import type { SignIns } from './sign-ins.ts'
 import type { Purpose, Transactions } from './transactions.ts'
 
-/** Name of this login method in the audit and of the proof method. */
-export const methodName = 'oidc'
 const proofAttempt = 'oidc-proof'
-const ownMethods: ReadonlySet<string> = new Set([methodName, proofAttempt])
 
 /** Names this plugin in the audit. */
 export const actorName = 'sign-in-oidc'
@@ -123,14 +119,15 @@ export class OidcSignIn {
   /**
    * Links the identity of a provider to the signed-in user.
    *
-   * @throws BusinessError "401" `sign-in-oidc.rejected`, "409" `iam.external-identity-taken`, "503"
-   *   `sign-in-oidc.provider-unavailable`
+   * @throws BusinessError "401" `sign-in-oidc.rejected`, "403" `sign-in-oidc.domain-not-allowed`, "409"
+   *   `iam.external-identity-taken`, "503" `sign-in-oidc.provider-unavailable`
    */
   async link(providerId: string, parameters: string, exchange: Exchange, principal: Principal, actor: Actor) {
     const provider = await this.#signedInProvider(providerId, exchange)
     const { sessionId } = principal
     const callback = await this.#callback(provider, 'link', parameters, exchange, sessionId)
     if ('reason' in callback) throw rejected(callback.reason)
+    assertDomainAllowed(provider, callback.login)
     const row = await this.#parts.linked.link(provider, callback.login, principal.userId, actor)
     return { provider: provider.id, subjectShown: row.label, title: provider.title }
   }
@@ -179,7 +176,8 @@ export class OidcSignIn {
     const transaction = await transactions.take(new URLSearchParams(query).get('state'), expected, request, reply)
     if (typeof transaction === 'string') return { reason: transaction }
     const rules = purpose === 'sign-in' ? await grants.rulesOf(provider) : []
-    const forDomain = purpose === 'sign-in' && provider.allowedDomains.length > 0 ? ['email'] : []
+    const { allowedDomains, exclusiveDomains } = provider
+    const forDomain = purpose !== 'proof' && allowedDomains.length + exclusiveDomains.length > 0 ? ['email'] : []
     const neededClaims = [...rules.map(({ claim }) => claim), ...forDomain]
     try {
       const login = await logins.exchange(provider, transaction, query, { purpose, neededClaims })
@@ -198,13 +196,14 @@ export class OidcSignIn {
     known: number | undefined,
     actor: Actor,
   ): Promise<number> {
-    const { issuer, allowedDomains, missingClaim, createAccounts } = provider
-    const { subject, claims, email, hostedDomain } = login
-    if (!isDomainAllowed(allowedDomains, { issuer, email, hostedDomain })) throw businessError('domain-not-allowed')
+    const { missingClaim, createAccounts } = provider
+    const { subject, claims, email } = login
+    assertDomainAllowed(provider, login)
     if (missingClaim === 'reject' && result.silentClaims.length > 0) throw rejected('claim-missing')
     if (known === undefined && !createAccounts) throw businessError('account-missing')
     const userId = known ?? (await this.#createAccount(provider, login, actor))
-    await this.#parts.grants.apply(provider, { userId, subject, claims }, result, actor)
+    const facts = { userId, subject, claims, emailDomain: confirmedDomainOf(email) }
+    await this.#parts.grants.apply(provider, facts, result, actor)
     return userId
   }
 
@@ -220,6 +219,11 @@ export class OidcSignIn {
     }
     return (await accounts.resolveExternal(external, name, actor)).account.id
   }
+}
+
+/** An identity that may not sign in must not be linked either. It would count as a way to sign in. */
+function assertDomainAllowed({ issuer, allowedDomains }: Provider, { email, hostedDomain }: ProviderLogin): void {
+  if (!isDomainAllowed(allowedDomains, { issuer, email, hostedDomain })) throw businessError('domain-not-allowed')
 }
 
 /** Returns the error of every callback that is not valid. Only the audit contains the reason. */
@@ -241,27 +245,4 @@ const actorOf = ({ request }: Exchange): Actor => ({
   clientIp: request.clientIp,
   traceId: request.traceId,
   userAgent: request.headers['user-agent'] ?? '',
-})
-
-/**
- * Rejects other ways to sign in for linked users whose domain belongs to a provider. Super administrators are exempt, so
- * that they can sign in while the provider is down.
- */
-export const exclusiveDomainGuard = (parts: {
-  readonly providers: Providers
-  readonly accounts: Pick<Accounts, 'find' | 'hasExternal'>
-  readonly identity: Pick<Identity, 'principalOf'>
-}): LoginGuard => ({
-  beforeAttempt: () => undefined,
-  beforeSession: async ({ method, userId }) => {
-    const exclusive = parts.providers.enabled.filter(({ exclusiveDomains }) => exclusiveDomains.length > 0)
-    if (ownMethods.has(method) || exclusive.length === 0) return
-    const email = (await parts.accounts.find(userId))?.email ?? null
-    for (const { title, issuer, exclusiveDomains } of exclusive) {
-      if (!isDomainExclusive(exclusiveDomains, email)) continue
-      if (!(await parts.accounts.hasExternal(userId, issuerKeyOf(issuer)))) continue
-      if ((await parts.identity.principalOf(userId))?.isSuperAdmin) continue
-      throw businessError('provider-required', { params: { title } })
-    }
-  },
 })

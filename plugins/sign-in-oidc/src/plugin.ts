@@ -14,8 +14,9 @@ import { configCentre, PluginEncryption, PluginEncryptionKey } from '@plinth/sys
 import { pages } from './admin-pages.ts'
 import { adminRoutes } from './admin-routes.ts'
 import { keys, tokenKeyName } from './config.ts'
-import { audited, businessError, messages, permissions } from './declarations.ts'
+import { audited, businessError, messages, methodName, permissions } from './declarations.ts'
 import { entities, oidcTables } from './entities.ts'
+import { ExclusiveDomains } from './exclusive-domains.ts'
 import { ClaimGrants } from './grants.ts'
 import { OidcLimits } from './limits.ts'
 import { LinkedIdentities } from './linked-identities.ts'
@@ -23,11 +24,11 @@ import { Logouts } from './logout.ts'
 import { logoutEndpoints } from './logout-endpoints.ts'
 import { createOidc } from './migrations/0001-create-oidc.ts'
 import { identityChanged, mailNotices } from './notices.ts'
-import { exclusiveDomainGuard, methodName, OidcSignIn } from './oidc-sign-in.ts'
+import { OidcSignIn } from './oidc-sign-in.ts'
 import { verifyProviders } from './provider-check.ts'
 import { ProviderClients } from './provider-clients.ts'
 import { ProviderLogins } from './provider-login.ts'
-import { issuerKeyOf, Providers } from './providers.ts'
+import { issuerKeyOf, issuerKeyPrefix, Providers } from './providers.ts'
 import { rules } from './rules.ts'
 import { providerSignIn, signInRoutes } from './sign-in-routes.ts'
 import { purgeSignIns, SignIns } from './sign-ins.ts'
@@ -83,7 +84,8 @@ export default definePlugin({
     const transactions = new Transactions({ store, clock })
     const grants = new ClaimGrants({ db, accounts })
     const signIns = new SignIns({ db, identity, box, log })
-    const linked = new LinkedIdentities({ db, kernel, events: services.events, accounts, signIns })
+    const exclusive = new ExclusiveDomains({ db, providers, accounts, identity })
+    const linked = new LinkedIdentities({ db, kernel, events: services.events, accounts, signIns, exclusive })
     const logouts = new Logouts({ providers, clients, signIns, identity, store, clock, log })
     const signIn = new OidcSignIn({
       providers,
@@ -96,7 +98,7 @@ export default definePlugin({
       accounts,
       identity,
     })
-    contribute(loginGuard, 'sign-in-oidc', exclusiveDomainGuard({ providers, accounts, identity }))
+    contribute(loginGuard, 'sign-in-oidc', exclusive.guard)
     contribute(proofMethod, methodName, {
       strength: 'knowledge',
       async isAvailable(userId) {
@@ -104,6 +106,9 @@ export default definePlugin({
           if (freshProof && (await accounts.hasExternal(userId, issuerKeyOf(issuer)))) return true
         return false
       },
+      acceptsExternal: (provider) =>
+        !provider.startsWith(issuerKeyPrefix) ||
+        providers.enabled.some(({ issuer }) => issuerKeyOf(issuer) === provider),
     })
     const { events, mail, i18n, credentials, site } = services
     events?.declarePublished(identityChanged)

@@ -23,7 +23,10 @@ export interface ProviderLogin {
   readonly hostedDomain: unknown
   readonly idToken: string
   readonly sid: string | undefined
-  /** True if the user entered a password or used a factor at the provider after the transaction began. */
+  /**
+   * True if the user entered a password or used a factor at the provider after the transaction began. Always false if the
+   * provider cannot ask for a new login, whatever time it states.
+   */
   readonly isFresh: boolean
   /** True if `amr` or `acr` has a value that the provider entry trusts. */
   readonly hasSecondFactor: boolean
@@ -139,7 +142,10 @@ export class ProviderLogins {
     return {
       subject: String(sub),
       sid: typeof sid === 'string' && sid !== '' && sid.length <= 255 ? sid : undefined,
-      isFresh: typeof authTime === 'number' && authTime + provider.clockTolerance >= Math.floor(startedAt / 1000),
+      isFresh:
+        provider.freshProof &&
+        typeof authTime === 'number' &&
+        authTime + provider.clockTolerance >= Math.floor(startedAt / 1000),
       hasSecondFactor: hasTrustedFactor(provider, claims),
       hostedDomain: claims['hd'],
     }

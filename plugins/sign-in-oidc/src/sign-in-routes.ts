@@ -187,7 +187,7 @@ const signedInRoutes = [
     access: 'user',
     request: { params: provider, body: callbackBody },
     response: Type.Object({ provider: text, subjectShown: text, title: text }),
-    reasons: [...callbackReasons, 'iam.external-identity-taken', 'iam.user-unknown'],
+    reasons: [...callbackReasons, 'iam.external-identity-taken', 'iam.user-unknown', 'sign-in-oidc.domain-not-allowed'],
     handler: (request, { signIn }, reply) =>
       signIn.link(
         request.params.provider,
@@ -219,12 +219,17 @@ const signedInRoutes = [
     fresh: '5m',
     request: { params: idParams },
     response: nothing,
-    reasons: ['iam.last-sign-in-way', 'iam.user-unknown', 'sign-in-oidc.identity-unknown'],
+    reasons: [
+      'iam.last-sign-in-way',
+      'iam.user-unknown',
+      'sign-in-oidc.identity-required',
+      'sign-in-oidc.identity-unknown',
+    ],
     async handler(request, { linked }) {
       await assertMayChange(request)
       const { userId, sessionId } = requirePrincipal(request)
       const actor = actorOfOperator(request)
-      await linked.unlink(request.params.id, { userId }, actor, sessionId)
+      await linked.unlinkOwn(request.params.id, userId, actor, sessionId)
       return null
     },
   }),

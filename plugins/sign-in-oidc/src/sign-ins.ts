@@ -4,8 +4,8 @@ import type { Actor, Identity } from '@plinth/iam'
 import { errorReason, type Logger } from '@plinth/kernel'
 import type { PluginEncryption } from '@plinth/system-config'
 import type { keys } from './config.ts'
+import { methodName } from './declarations.ts'
 import { SignInRow } from './entities.ts'
-import { methodName } from './oidc-sign-in.ts'
 import type { ProviderLogin } from './provider-login.ts'
 import { issuerKeyOf, type Provider } from './providers.ts'
 
@@ -89,7 +89,9 @@ export class SignIns {
     except = 0,
   ): Promise<number> {
     const { db, identity } = this.#parts
-    const scope = { ...(sid === undefined ? {} : { sid }), ...(subject === undefined ? {} : { subject }) }
+    // A sign-in whose ID token had no usable `sid` may belong to any session of its subject.
+    const ofSession = sid === undefined ? {} : { $or: [{ sid }, ...(subject === undefined ? [] : [{ sid: null }])] }
+    const scope = { ...ofSession, ...(subject === undefined ? {} : { subject }) }
     const rows = await db.fork().find(SignInRow, { issuerKey: issuerKeyOf(issuer), ...scope })
     let ended = 0
     for (const [userId, own] of Map.groupBy(rows, (row) => row.userId)) {

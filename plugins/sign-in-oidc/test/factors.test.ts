@@ -3,7 +3,7 @@ import { onDatabase } from '@plinth/dev/testing/database'
 import { identity, proofMethod } from '@plinth/iam'
 import { definePlugin } from '@plinth/kernel'
 import t from 'tap'
-import { describeOutcome, newBrowser, oidc, rejected, startWithProvider } from './fixtures/product.ts'
+import { describeOutcome, newBrowser, oidc, rejected, startWithProvider, system } from './fixtures/product.ts'
 import { clientId, sign } from './fixtures/provider.ts'
 
 const nowSeconds = () => Math.floor(Date.now() / 1000)
@@ -91,6 +91,20 @@ onDatabase(t, 'a provider that cannot ask for a new login is no proof method', a
   const token = (await product.signIn('kc', 'anna')).data.accessToken
   const { data } = await product.call('GET', '/api/v1/auth/proof?maxAgeSeconds=300', { token })
   t.strictSame(data.methods, [])
+  // It may state the time of a redirect without having asked the user.
+  change(product, () => ({ auth_time: nowSeconds() }))
+  const again = (await product.signIn('kc', 'anna')).data.accessToken
+  const proof = (as: string) => product.call('GET', '/api/v1/auth/proof?maxAgeSeconds=300', { token: as })
+  t.equal(describeOutcome(await proof(again)), '401 iam.proof-required', 'a sign-in')
+  const browser = newBrowser()
+  const begun = await product.call('POST', `${oidc}/kc/proof/start`, { token: again, jar: browser.jar })
+  const { search: parameters } = await browser.provider.signIn(begun.data.url, 'anna')
+  const proven = await product.call('POST', `${oidc}/kc/proof/callback`, {
+    token: again,
+    jar: browser.jar,
+    body: { parameters },
+  })
+  t.equal(describeOutcome(proven), rejected, 'a later login')
 })
 
 /** A stronger proof method that every user has. */
@@ -182,4 +196,38 @@ onDatabase(t, 'a change of the ways to sign in needs a proof by the strongest me
   t.equal(describeOutcome(await call('POST', `${oidc}/kc/link/start`, { token })), required)
   const url = `${oidc}/identities/${data.identities[0].id}`
   t.equal(describeOutcome(await call('DELETE', url, { token })), required)
+})
+
+onDatabase(t, 'a sign-in that waits for a second factor ends with its identity, and with its logout', async (t, db) => {
+  const product = await startWithProvider(t, db, { plugins: [stubFactor] })
+  const { provider, running, call, accounts } = product
+  const attempt = { method: 'stub', identifier: 'anna', clientIp: '10.0.0.1', traceId: 't', userAgent: '' }
+  const complete = (pendingToken: string) =>
+    running
+      .service(identity)
+      .completeSignIn(pendingToken, 'stub', { ...attempt, setHeader: () => undefined }, async () => undefined)
+      .then(
+        () => 'a session',
+        (error) => error.reason as string,
+      )
+  const first = await product.signIn('kc', 'anna')
+  const iat = nowSeconds()
+  const events = { 'http://schemas.openid.net/event/backchannel-logout': {} }
+  const claims = { iss: provider.issuer, aud: clientId, iat, exp: iat + 60, jti: 'b', events, sub: 'anna' }
+  const sent = await call('POST', `${oidc}/kc/backchannel-logout`, {
+    body: `logout_token=${await sign(claims, provider.key, { typ: 'logout+jwt' })}`,
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+  })
+  t.equal(sent.status, 200)
+  t.equal(await complete(first.data.pendingToken), 'iam.pending-sign-in-invalid', 'after the logout')
+
+  const second = await product.signIn('kc', 'anna')
+  const [row] = await product.db.query<{ user_id: number; provider: string }>(
+    "select user_id, provider from iam_external_identity where subject = 'anna'",
+  )
+  const userId = Number(row?.user_id)
+  const spare = { provider: 'spare', chainType: 'spare', subject: 'anna' }
+  await accounts.bindExternal(userId, spare, system)
+  await accounts.unbindExternal(userId, { provider: String(row?.provider), subject: 'anna' }, system)
+  t.equal(await complete(second.data.pendingToken), 'iam.pending-sign-in-invalid', 'after the identity was removed')
 })

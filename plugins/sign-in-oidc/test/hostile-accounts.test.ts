@@ -218,3 +218,91 @@ onDatabase(
     t.equal(describeOutcome(await logIn('root')), '200', 'a super administrator is not locked out by the provider')
   },
 )
+
+onDatabase(t, 'a user of an exclusive domain cannot go around its provider', async (t, db) => {
+  const [company, other] = [
+    await startProvider(t, { redirectUris: [redirectUri('company')] }),
+    await startProvider(t, { redirectUris: [redirectUri('other')] }),
+  ]
+  const product = await startOidc(t, db, {
+    providers: { company: entryOf(company, { exclusiveDomains: ['company.example'] }), other: entryOf(other) },
+  })
+  const { accounts, call } = product
+  const password = administrator.password
+  const logIn = (username: string) => call('POST', '/api/v1/auth/login', { body: { username, password } })
+  const link = async (token: string, id: string, name: string) => {
+    const browser = newBrowser()
+    const begun = await call('POST', `${oidc}/${id}/link/start`, { token, jar: browser.jar })
+    const { search: parameters } = await browser.provider.signIn(begun.data.url, name)
+    return call('POST', `${oidc}/${id}/link/callback`, { token, jar: browser.jar, body: { parameters } })
+  }
+  // The account has no address. Only the provider knows one.
+  const anna = await accounts.create({ username: 'anna', password }, system)
+  company.users.set('anna', { email: 'Anna@Company.example', email_verified: true })
+  const token = (await logIn('anna')).data.accessToken
+  t.equal(describeOutcome(await link(token, 'other', 'anna')), '200')
+  t.equal(describeOutcome(await link(token, 'company', 'anna')), '200')
+  const required = '403 sign-in-oidc.provider-required'
+  t.strictSame(
+    {
+      'the password': describeOutcome(await logIn('anna')),
+      'another linked provider': describeOutcome(await product.signIn('other', 'anna')),
+      'the provider': describeOutcome(await product.signIn('company', 'anna')),
+    },
+    { 'the password': required, 'another linked provider': required, 'the provider': '200' },
+  )
+  const { identities } = (await call('GET', `${oidc}/identities`, { token })).data
+  const idOf = (provider: string) =>
+    identities.find((one: { readonly provider: string }) => one.provider === provider).id as number
+  const remove = (id: number, by: string, at = oidc) => call('DELETE', `${at}/identities/${id}`, { token: by })
+  t.equal(describeOutcome(await remove(idOf('company'), token)), '409 sign-in-oidc.identity-required')
+  t.equal(describeOutcome(await remove(idOf('other'), token)), '200', 'another identity may go')
+  // A later login without a confirmed address does not remove the domain.
+  company.users.set('anna', { email: 'anna@elsewhere.example', email_verified: false })
+  t.equal(describeOutcome(await product.signIn('company', 'anna')), '200')
+  t.equal(describeOutcome(await logIn('anna')), required)
+  const admin = await product.adminToken()
+  t.equal(describeOutcome(await remove(idOf('company'), admin, '/api/v1/admin/oidc')), '200')
+  t.equal(describeOutcome(await logIn('anna')), '200', 'an administrator removed the link')
+  t.equal(await accounts.hasExternal(anna.id, issuerKeyOf(company.issuer)), false)
+})
+
+onDatabase(t, 'an identity of a provider that nobody configures any more is no way to sign in', async (t, db) => {
+  const [gone, kept] = [
+    await startProvider(t, { redirectUris: [redirectUri('gone')] }),
+    await startProvider(t, { redirectUris: [redirectUri('kept')] }),
+  ]
+  const entries = { gone: entryOf(gone), kept: entryOf(kept, { createAccounts: true }) }
+  const product = await startOidc(t, db, { providers: entries })
+  const { accounts, call, centre } = product
+  const token = (await product.signIn('kept', 'anna')).data.accessToken
+  const { id: userId } = await me(product, token)
+  const identity = { provider: issuerKeyOf(gone.issuer), chainType: 'oidc', subject: 'anna' }
+  await accounts.bindExternal(userId, identity, system)
+  const disabled = { ...entries.gone, enabled: false }
+  const changes = [{ key: providersKey, action: 'set', value: { ...entries, gone: disabled } }]
+  await centre.save(changes as never, { actor: { name: 'test' } })
+  const [own] = (await call('GET', `${oidc}/identities`, { token })).data.identities
+  const remove = () => call('DELETE', `${oidc}/identities/${own.id}`, { token })
+  t.equal(describeOutcome(await remove()), '409 iam.last-sign-in-way')
+  t.equal(describeOutcome(await product.signIn('kept', 'anna')), '200', 'it still signs in')
+  await accounts.unbindExternal(userId, identity, system)
+  t.equal(await accounts.hasExternal(userId, identity.provider), false, 'the unusable identity may go')
+})
+
+onDatabase(t, 'an identity that may not sign in cannot be linked', async (t, db) => {
+  const product = await startWithProvider(t, db, { entry: { allowedDomains: ['company.example'] } })
+  const { call, provider } = product
+  const token = await product.adminToken()
+  const link = async (email: string) => {
+    provider.users.set(email, { email, email_verified: true })
+    const browser = newBrowser()
+    const begun = await call('POST', `${oidc}/kc/link/start`, { token, jar: browser.jar })
+    const { search: parameters } = await browser.provider.signIn(begun.data.url, email)
+    return describeOutcome(
+      await call('POST', `${oidc}/kc/link/callback`, { token, jar: browser.jar, body: { parameters } }),
+    )
+  }
+  t.equal(await link('anna@elsewhere.example'), '403 sign-in-oidc.domain-not-allowed')
+  t.equal(await link('anna@company.example'), '200')
+})

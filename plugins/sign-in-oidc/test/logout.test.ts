@@ -202,3 +202,36 @@ onDatabase(t, 'a logout token is not rejected because the keys of the provider c
   t.equal((await send(text)).status, 200, 'the token is not used up')
   t.equal(await isSignedIn(token), false)
 })
+
+onDatabase(t, 'valid logout tokens do not use up the limit of the provider', async (t, db) => {
+  const { signIn, isSignedIn, tokenOf, send } = await startSignedIn(t, db, {
+    config: { 'platform.rate-limit.enabled': true, 'platform.sign-in-oidc.rate-limit.ip-max-attempts': 3 },
+  })
+  const statuses: number[] = []
+  // Users who sign in and out often cause many of them.
+  for (let count = 0; count < 5; count++) statuses.push((await send(await tokenOf({ sub: 'busy' }))).status)
+  const { token } = await signIn('anna')
+  statuses.push((await send(await tokenOf({ sub: 'anna' }))).status)
+  t.strictSame(statuses, Array(6).fill(200))
+  t.equal(await isSignedIn(token), false)
+})
+
+onDatabase(t, 'a logout token whose effect failed can be sent again', async (t, db) => {
+  const { signIn, isSignedIn, tokenOf, send, db: database } = await startSignedIn(t, db)
+  const { token } = await signIn('anna')
+  const text = await tokenOf({ sub: 'anna' })
+  await database.execute('alter table oidc_sign_in rename to oidc_sign_in_away', [])
+  t.equal((await send(text)).status, 500)
+  await database.execute('alter table oidc_sign_in_away rename to oidc_sign_in', [])
+  t.equal(await isSignedIn(token), true)
+  t.equal((await send(text)).status, 200)
+  t.equal(await isSignedIn(token), false)
+})
+
+onDatabase(t, 'a logout token with a session ends sign-ins whose ID token named none', async (t, db) => {
+  const { signIn, isSignedIn, tokenOf, send, provider } = await startSignedIn(t, db)
+  provider.changeClaims(({ sid: _, ...claims }) => claims)
+  const [anna, bert] = [await signIn('anna'), await signIn('bert')]
+  t.equal((await send(await tokenOf({ sub: 'anna', sid: 'a-session' }))).status, 200)
+  t.strictSame([await isSignedIn(anna.token), await isSignedIn(bert.token)], [false, true])
+})

@@ -1,4 +1,12 @@
-import { bulkRateLimit, listResponse, nothing, operatorVisibleTo, previewRateLimit, routesWith } from '@plinth/http'
+import {
+  bulkRateLimit,
+  listResponse,
+  nothing,
+  operatorVisibleTo,
+  previewRateLimit,
+  type RouteAnnotation,
+  routesWith,
+} from '@plinth/http'
 import { bilingual, type JsonValue, localize, maskedValue, omitUndefined } from '@plinth/kernel'
 import type { Static } from 'typebox'
 import { problem } from './changes/change-check.ts'
@@ -35,6 +43,12 @@ interface Caller {
   readonly locale: string
   readonly reason?: string
 }
+
+/**
+ * A person decides about requests, so iam rejects API tokens on these routes, also while fresh proofs are off. iam reads
+ * this annotation. It is not imported, because the config centre does not need iam.
+ */
+const sessionOnly: RouteAnnotation<boolean> = { id: 'iam.api-tokens', value: false }
 
 /** Maximum age of the proof of identity for changes of secrets and of keys that decide about access. */
 const maxProofAge = '5m'
@@ -327,6 +341,7 @@ export const routes = [
     summary: 'Approve changes that another operator requested, and store them',
     description: 'Also needs the permissions of the changed keys. The user who made the request cannot approve it.',
     access: mayApprove,
+    annotations: [sessionOnly],
     fresh: maxProofAge,
     request: { params: schema.requestParams, body: schema.requestBody },
     response: schema.outcome,
@@ -344,6 +359,7 @@ export const routes = [
     path: `${root}/requests/:id/reject`,
     summary: 'Reject changes that another operator requested',
     access: mayApprove,
+    annotations: [sessionOnly],
     fresh: maxProofAge,
     request: { params: schema.requestParams, body: schema.requestBody },
     response: nothing,

@@ -7,7 +7,10 @@ import { businessError } from '../declarations.ts'
 import { word } from './admin-routes.ts'
 import type { PageRegistry } from './page-registry.ts'
 
-/** What operators have decided about something that needs attention. All operators who see it share the row. */
+/**
+ * What operators have decided about something that needs attention. All operators who see all of its cases share the row.
+ * An operator with a smaller data scope must not hide the cases of others.
+ */
 export const AttentionMark = defineEntity({
   name: 'ConsoleAttention',
   tableName: 'console_attention',
@@ -113,7 +116,8 @@ export const attentionMarkRoutes = [
     path: '/api/v1/admin/console/attention/:id',
     operationId: 'putConsoleAttention',
     summary: 'Snooze something that needs attention, mark it as done, or assign it; omitted fields do not change',
-    description: 'All operators who see it share the decision. You can only change what you may count.',
+    description:
+      'All operators who see all cases share the decision. You can only change what you may count completely.',
     access: 'user',
     request: {
       params: Type.Object({ id: word }),
@@ -132,13 +136,15 @@ export const attentionMarkRoutes = [
       snoozedUntil: nullable(instant),
       doneCount: nullable(Type.Integer()),
     }),
-    reasons: ['console.attention-unknown', 'console.snooze-too-long', 'iam.out-of-scope'],
+    reasons: ['console.attention-partial', 'console.attention-unknown', 'console.snooze-too-long', 'iam.out-of-scope'],
     async handler(request, { db, clock, book, identity }) {
       const principal = requirePrincipal(request)
       const { id } = request.params
       const { assigneeUserId, snoozedUntil, doneCount } = request.body
       const seen = await book.attention(principal, request.locale)
-      if (!seen.some((one) => one.id === id)) throw businessError('attention-unknown')
+      const found = seen.find((one) => one.id === id)
+      if (found === undefined) throw businessError('attention-unknown')
+      if (!found.mayDecide) throw businessError('attention-partial')
       const now = clock.now()
       const until = snoozedUntil == null ? null : new Date(snoozedUntil)
       if (until !== null && until.getTime() > now + maxSnoozeMs)

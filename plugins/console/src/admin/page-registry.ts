@@ -199,7 +199,7 @@ export class PageRegistry {
 
   /**
    * Returns the attention conditions that the user may query, with their operations: those about money first, then the
-   * most severe.
+   * most severe. `mayDecide`: the user sees all cases, and so may decide about them for all operators.
    */
   async attention(principal: Principal, locale: string) {
     const operations = await this.#known()
@@ -229,7 +229,8 @@ export class PageRegistry {
           oldest === undefined || first === undefined || !mayCall(principal, first)
             ? {}
             : { oldest: { operation: first.id, method: first.method, path: first.path, query: {}, ...oldest } }
-        return [{ ...rest, ...shown, ...texts, ...since, operation: source, method, path, query, live }]
+        const mayDecide = seesAll(principal, operation)
+        return [{ ...rest, ...shown, ...texts, ...since, operation: source, method, path, query, live, mayDecide }]
       })
   }
 
@@ -399,6 +400,10 @@ function mayCall(principal: Principal, operation: Operation | undefined): boolea
   if (operation === undefined) return false
   return hasAccess(principal, operation.access)
 }
+
+/** Returns whether the operation returns the same to the user as to others, and not only a data scope. */
+const seesAll = ({ dataScope }: Principal, { access }: Operation): boolean =>
+  dataScope === 'all' || typeof access === 'string' || access.scope !== 'caller'
 
 const accessOf = ({ permission, scope }: LabelSource): Access =>
   permission === undefined ? 'user' : { permission, scope }

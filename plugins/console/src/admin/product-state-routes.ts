@@ -49,7 +49,7 @@ export const productStateRoutes = [
     response: Type.Object({
       items: Type.Array(Type.Record(Type.String(), Type.Unknown()), {
         description:
-          'Returns those about money first, then the most severe: title, tone, operation, the counted member of its response, the page where an operator fixes the problem, what happens if nobody acts, and `mark`: whether it is done, snoozed or assigned.',
+          'Returns those about money first, then the most severe: title, tone, operation, the counted member of its response, the page where an operator fixes the problem, what happens if nobody acts, `mayDecide`: whether the caller sees all cases, and `mark`: whether it is done, snoozed or assigned. Null for a caller who does not see all cases.',
       }),
     }),
     reasons: [],
@@ -58,7 +58,7 @@ export const productStateRoutes = [
         book.attention(requirePrincipal(request), request.locale),
         attentionMarks({ db, clock }),
       ])
-      return { items: seen.map((one) => ({ ...one, mark: marks.get(one.id) ?? null })) }
+      return { items: seen.map((one) => ({ ...one, mark: (one.mayDecide && marks.get(one.id)) || null })) }
     },
   }),
   route({

@@ -16,7 +16,7 @@ import {
   superAdminRole,
 } from '../contract.ts'
 import { businessError } from '../declarations.ts'
-import { ExternalIdentityRow, Role, User, UserRole } from '../entities.ts'
+import { ExternalIdentityRow, PendingSignIn, Role, User, UserRole } from '../entities.ts'
 import type { ProofMethod } from '../proof/contract.ts'
 import { loginLookupOf, normalizeOptionalEmail, normalizeOptionalMobile, normalizeUsername } from './account-names.ts'
 import { signInWaysOf } from './credentials.ts'
@@ -183,8 +183,11 @@ export class AccountService implements Accounts {
       await this.#parts.rules.assertMayActOn(em, userId, actor)
       const bound = await em.findOne(ExternalIdentityRow, { provider, subject, userId })
       if (bound === null) return
-      if ((await signInWaysOf(em, userId, this.#parts.proofMethods)).length < 2) throw businessError('last-sign-in-way')
       await em.nativeDelete(ExternalIdentityRow, { id: bound.id })
+      if ((await signInWaysOf(em, userId, this.#parts.proofMethods)).length === 0)
+        throw businessError('last-sign-in-way')
+      // A sign-in that began with the identity must not be completed, or set up a second factor.
+      await em.nativeDelete(PendingSignIn, { userId })
       await this.#parts.audit.record(actor, 'user.unbind-external', userId, { provider })
     })
   }

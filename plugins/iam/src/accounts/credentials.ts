@@ -139,5 +139,8 @@ export async function signInWaysOf(
     ),
   )
   const password = user?.passwordHash == null ? [] : ['password']
-  return [...password, ...external.map(({ provider }) => `external:${provider}`), ...methods.flat()]
+  const isUsable = (provider: string) =>
+    [...proofMethods.values()].every(({ acceptsExternal = () => true }) => acceptsExternal(provider))
+  const usable = external.filter(({ provider }) => isUsable(provider))
+  return [...password, ...usable.map(({ provider }) => `external:${provider}`), ...methods.flat()]
 }

@@ -23,6 +23,11 @@ export interface ProofMethod {
   /** True if the user can sign in with this method alone. External identities and passwords are known to iam. */
   readonly signsIn?: boolean
   /**
+   * Returns false if an external identity of this provider (`ExternalIdentity.provider`) cannot sign in now, for example
+   * because nothing is configured for it. It then does not count as a way to sign in. Default: it can.
+   */
+  acceptsExternal?(provider: string): boolean
+  /**
    * Removes everything that the user has set up for this method. Runs in a transaction. Returns false if there was
    * nothing to remove.
    */
@@ -61,6 +66,7 @@ export const proofMethod = extensionPoint<ProofMethod>('iam.proof-method', {
         { canSetUp: shape.function, isRecovery: shape.flag },
       ),
       signsIn: shape.flag,
+      acceptsExternal: shape.function,
       reset: shape.function,
     },
   ),

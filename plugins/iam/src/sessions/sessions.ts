@@ -9,7 +9,7 @@ import { type AuditTrail, truncateOrigin } from '../audit/audit.ts'
 import type { keys } from '../config.ts'
 import type { Actor, LoginAttempt, Session } from '../contract.ts'
 import { businessError } from '../declarations.ts'
-import { Token, User } from '../entities.ts'
+import { PendingSignIn, Token, User } from '../entities.ts'
 import { deviceNameOf } from './device-name.ts'
 import { endOfSession, isSessionAlive } from './session-limits.ts'
 
@@ -242,6 +242,7 @@ export class Sessions {
     const { db, authority, audit, clock } = this.#parts
     return db.transactional(async (em) => {
       await authority.lock()
+      await em.nativeDelete(PendingSignIn, { userId })
       const where = { id: { $in: [...sessionIds] }, userId, revokedAt: null }
       const ended = await em.nativeUpdate(Token, where, { revokedAt: new Date(clock.now()) })
       if (ended === 0) return 0

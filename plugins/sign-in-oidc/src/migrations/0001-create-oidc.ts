@@ -12,6 +12,7 @@ export const createOidc = defineChangeSet({
       .addColumn('issuer_key', type.text(32), (c) => c.notNull())
       .addColumn('subject', type.text(255), (c) => c.notNull())
       .addColumn('label', type.text(128), (c) => c.notNull())
+      .addColumn('email_domain', type.text(255))
       .addColumn('granted_role_ids', type.json, (c) => c.notNull())
       .addColumn('created_at', type.timestamp, (c) => c.notNull())
       .addColumn('last_sign_in_at', type.timestamp),

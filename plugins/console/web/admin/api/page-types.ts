@@ -286,5 +286,7 @@ export interface Attention extends Callable, Omit<Declared.Attention, 'source' |
     readonly at: string
   }
   /** What operators have decided; null without a decision. */
+  /** False if the user sees only some of the cases. */
+  readonly mayDecide: boolean
   readonly mark: AttentionMark | null
 }

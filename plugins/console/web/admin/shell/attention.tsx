@@ -133,7 +133,7 @@ function AttentionItem({ item, count, isUnknown, isAside = false }: CountedAtten
           {translate('admin.attention.open')}
         </Button>
       )}
-      <AttentionMenu item={item} count={count} isAside={isAside} />
+      {item.mayDecide && <AttentionMenu item={item} count={count} isAside={isAside} />}
     </li>
   )
 }
