@@ -67,6 +67,11 @@ const viewBalance: PermissionDeclaration = {
   displayName: { en: 'View the balance', 'zh-CN': '查看余额' },
   description: { en: 'What is left of the account.', 'zh-CN': '账户剩余金额。' },
 }
+export const changeAccounts: PermissionDeclaration = {
+  code: 'acme-sms:account:save',
+  displayName: { en: 'Change SMS accounts', 'zh-CN': '修改短信账户' },
+  perConfigGroup: true,
+}
 
 const checkAccount: InstallTask<Keys> = {
   code: 'check-sms-account',

@@ -23,7 +23,8 @@ const root = 'platform.authenticators.rate-limit'
 /**
  * Limits of second factors and passkeys. Failures count per network, and per account and network together, so that a
  * stranger on another network cannot use up the limit of the owner. An account only counts after its first factor or in a
- * session: anybody can send the id of any passkey. If the limiter fails, attempts are rejected.
+ * session: anybody can send the id of any passkey. Callers without a first factor have limits of their own, so that they
+ * cannot use up those of users on the same network. If the limiter fails, attempts are rejected.
  */
 export class AttemptLimits {
   readonly #limiter: RateLimiter
@@ -38,10 +39,9 @@ export class AttemptLimits {
   get guard(): LoginGuard {
     const limitsOf = ({ method, clientIp, userId }: Parameters<LoginGuard['beforeAttempt']>[0]) => {
       if (!limitedMethods.has(method)) return []
-      const ofNetwork = this.#perNetwork('attempt', clientIp)
       return userId === null || method === attemptMethods.passkeyLogin
-        ? [ofNetwork]
-        : [ofNetwork, this.#perAccount(userId, clientIp)]
+        ? [this.#perNetwork('sign-in', clientIp)]
+        : [this.#perNetwork('attempt', clientIp), this.#perAccount(userId, clientIp)]
     }
     return {
       beforeAttempt: async (attempt) => void (await this.#limiter.assertAllAllowed(limitsOf(attempt))),
@@ -51,9 +51,13 @@ export class AttemptLimits {
     }
   }
 
-  /** @throws BusinessError "429" `rate-limit.exceeded`; "503" `rate-limit.store-unavailable` */
-  async assertChallengeAllowed(clientIp: string): Promise<void> {
-    await this.#limiter.assertAllAllowed([this.#perNetwork('challenge', clientIp)])
+  /**
+   * @param userId user with a first factor or a session, who has a limit of the own account on this network
+   * @throws BusinessError "429" `rate-limit.exceeded`; "503" `rate-limit.store-unavailable`
+   */
+  async assertChallengeAllowed(clientIp: string, userId?: number): Promise<void> {
+    const step = userId === undefined ? 'challenge' : `challenge:user:${userId}`
+    await this.#limiter.assertAllAllowed([this.#perNetwork(step, clientIp)])
   }
 
   #perNetwork(step: string, clientIp: string): ConsumeRequest {

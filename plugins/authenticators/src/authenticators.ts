@@ -269,9 +269,9 @@ export class Authenticators {
   }
 
   /**
-   * Sets up one-time passwords. Returns recovery codes with the first factor of the user.
+   * Sets up one-time passwords, also instead of an earlier app. Returns recovery codes with the first factor of the user.
    *
-   * @throws BusinessError the errors of `OneTimePasswords.confirm` and `add`
+   * @throws BusinessError the errors of `OneTimePasswords.confirm`
    */
   async addTotp(
     session: Pick<CallerSession, 'userId' | 'sessionId'>,
@@ -280,16 +280,19 @@ export class Authenticators {
   ): Promise<readonly string[] | null> {
     const { userId } = session
     const totp = await this.#parts.totp.confirm(setUpId, purposes.add(session), userId, code)
-    return this.#parts.credentials.change(userId, actor, async (account) => {
+    const codes = await this.#parts.credentials.change(userId, actor, async (account) => {
       const isFirst = !(await this.#hasFactor(userId))
       await this.#addTotp(account, totp)
       return isFirst ? this.#parts.recoveryCodes.replace(userId) : null
     })
+    // Otherwise a stranger with the password could block all codes of an owner who has not used one yet.
+    await this.#parts.networks.remember(userId, actor.clientIp)
+    return codes
   }
 
   async #addTotp(account: LockedCredentials, totp: NewTotp): Promise<void> {
     const { id: userId } = account.holder
-    await this.#parts.totp.add(userId, totp)
+    if (await this.#parts.totp.add(userId, totp)) await this.#noteRemovedTotp(account)
     await account.record('user.add-totp')
     await this.#publish({ kind: 'totp-added', userId })
   }
@@ -300,9 +303,13 @@ export class Authenticators {
       const removed = await this.#parts.db.fork().nativeDelete(TotpRow, { userId })
       if (removed === 0) throw businessError('totp-not-set-up')
       await this.#afterRemoval(userId)
-      await account.record('user.remove-totp')
-      await this.#publish({ kind: 'totp-removed', userId })
+      await this.#noteRemovedTotp(account)
     })
+  }
+
+  async #noteRemovedTotp(account: LockedCredentials): Promise<void> {
+    await account.record('user.remove-totp')
+    await this.#publish({ kind: 'totp-removed', userId: account.holder.id })
   }
 
   /**

@@ -30,8 +30,9 @@ export const keys = {
   'platform.authenticators.rate-limit.ip-max-attempts': key.integer({
     title: { en: 'Attempts per network', 'zh-CN': '每个网络的尝试次数' },
     description: {
-      en: 'Failed second factors and passkeys, and separately the requests for a passkey. 0: unlimited.',
-      'zh-CN': '失败的第二因素和通行密钥；对通行密钥的请求另行计数。0 表示不限。',
+      en: 'Counted separately: failed second factors, failed sign-ins with a passkey, and requests for a passkey. Requests of known users are counted for each user. 0: unlimited.',
+      'zh-CN':
+        '分别计数：失败的第二因素、失败的通行密钥登录、对通行密钥的请求；已确认用户的请求按用户计数。0 表示不限。',
     },
     default: 100,
     minimum: 0,

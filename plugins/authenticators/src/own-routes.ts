@@ -73,8 +73,8 @@ export const ownRoutes = [
     reasons: [...changeReasons, ...limitReasons, 'authenticators.passkey-limit', 'authenticators.passkeys-unavailable'],
     async handler(request, { passkeys, limits }) {
       await assertMayChange(request)
-      await limits.assertChallengeAllowed(request.clientIp)
       const session = sessionOf(request)
+      await limits.assertChallengeAllowed(request.clientIp, session.userId)
       return passkeys.creationOptions(purposes.add(session), session)
     },
   }),
@@ -145,12 +145,12 @@ export const ownRoutes = [
     access: 'user',
     fresh,
     response: totpSetUp,
-    reasons: [...changeReasons, ...limitReasons, 'authenticators.secret-key-unusable', 'authenticators.totp-set-up'],
+    reasons: [...changeReasons, ...limitReasons, 'authenticators.secret-key-unusable'],
     async handler(request, { totp, limits }) {
       await assertMayChange(request)
-      await limits.assertChallengeAllowed(request.clientIp)
       const session = sessionOf(request)
-      return totp.begin(purposes.add(session), session)
+      await limits.assertChallengeAllowed(request.clientIp, session.userId)
+      return totp.begin(purposes.add(session), session, true)
     },
   }),
   route({
@@ -167,7 +167,6 @@ export const ownRoutes = [
       'authenticators.secret-key-unusable',
       'authenticators.set-up-invalid',
       'authenticators.totp-invalid',
-      'authenticators.totp-set-up',
     ],
     async handler(request, { authenticators }) {
       await assertMayChange(request)
@@ -215,8 +214,8 @@ export const ownRoutes = [
     response: passkeyOptions,
     reasons: [...limitReasons, 'authenticators.passkeys-unavailable'],
     async handler(request, { passkeys, limits }) {
-      await limits.assertChallengeAllowed(request.clientIp)
       const session = sessionOf(request)
+      await limits.assertChallengeAllowed(request.clientIp, session.userId)
       return passkeys.requestOptions(purposes.proof(session), session.userId)
     },
   }),

@@ -102,8 +102,8 @@ export const signInRoutes = [
     response: passkeyOptions,
     reasons: [...limitReasons, 'authenticators.passkeys-unavailable', 'iam.pending-sign-in-invalid'],
     async handler({ body, clientIp }, { identity, passkeys, limits }, reply) {
-      await limits.assertChallengeAllowed(clientIp)
       const pending = await identity.findPendingSignIn(body.pendingToken)
+      await limits.assertChallengeAllowed(clientIp, pending.userId)
       preventStorage(reply)
       return passkeys.requestOptions(purposes.secondFactor(pending), pending.userId)
     },
@@ -177,8 +177,8 @@ export const signInRoutes = [
       'iam.pending-sign-in-invalid',
     ],
     async handler({ body, clientIp }, { identity, passkeys, limits }, reply) {
-      await limits.assertChallengeAllowed(clientIp)
       const pending = await identity.findPendingSignIn(body.pendingToken)
+      await limits.assertChallengeAllowed(clientIp, pending.userId)
       preventStorage(reply)
       return passkeys.creationOptions(purposes.setUp(pending), pending)
     },
@@ -250,7 +250,6 @@ export const signInRoutes = [
       'authenticators.secret-key-unusable',
       'authenticators.set-up-invalid',
       'authenticators.totp-invalid',
-      'authenticators.totp-set-up',
     ],
     async handler(request, { authenticators }, reply) {
       const { pendingToken, session, ...confirmation } = request.body

@@ -77,14 +77,16 @@ export class OneTimePasswords {
    * Creates a secret. It applies when `confirm` and `add` have been called.
    *
    * @param purpose contains the session or the pending sign-in that may confirm the secret
+   * @param mayReplace true: the secret may replace an earlier one
    * @throws BusinessError "409" `authenticators.totp-set-up`; "503" `authenticators.secret-key-unusable`
    */
   async begin(
     purpose: string,
     { userId, username }: { readonly userId: number; readonly username: string },
+    mayReplace = false,
   ): Promise<TotpSetUp> {
     const { db, store, issuerOf } = this.#parts
-    if (await this.isSetUp(userId)) throw businessError('totp-set-up')
+    if (!mayReplace && (await this.isSetUp(userId))) throw businessError('totp-set-up')
     const secret = new Secret({ size: secretBytes })
     const setUpId = randomBytes(16).toString('base64url')
     const secretEnc = await this.#seal(userId, secret.base32)
@@ -115,17 +117,19 @@ export class OneTimePasswords {
   }
 
   /**
-   * Stores a confirmed secret. Must be called in the transaction of `Credentials.change`.
+   * Stores a confirmed secret. It replaces an earlier one, because a user who has lost the app and must keep a second
+   * factor cannot remove the earlier one first. Must be called in the transaction of `Credentials.change`.
    *
-   * @throws BusinessError "409" `authenticators.totp-set-up`
+   * @returns whether there was an earlier secret
    */
-  async add(userId: number, totp: NewTotp): Promise<void> {
+  async add(userId: number, totp: NewTotp): Promise<boolean> {
     const { db } = this.#parts
-    if (await this.isSetUp(userId)) throw businessError('totp-set-up')
     const em = db.fork()
+    const replaced = await em.nativeDelete(TotpRow, { userId })
     const createdAt = new Date(db.clock.now())
     em.create(TotpRow, { ...totp, id: db.newId(), userId, failures: 0, blockedAt: null, createdAt })
     await em.flush()
+    return replaced > 0
   }
 
   /**

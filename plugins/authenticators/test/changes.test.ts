@@ -79,6 +79,30 @@ onDatabase(t, 'a user who has lost the device replaces it after a sign-in with a
   t.equal(outcomeOf(await call('DELETE', `${auth}/totp`, { token })), required, 'only for five minutes')
 })
 
+onDatabase(t, 'a user who must keep a factor replaces the lost app', async (t, db) => {
+  const product = await startAuthenticators(t, db, { config: enabled })
+  const { call, post, administrator, addTotp, pendingOf, settled, mailbox } = product
+  const admin = await administrator()
+  const { added, code: lost } = await addTotp(admin.token)
+  await requireFactor(product)
+  const pendingToken = await pendingOf('admin')
+  const body = { pendingToken, code: added.data.recoveryCodes[0] }
+  const { data } = await post(`${factor}/recovery-code`, body)
+  const token = data.accessToken
+  t.equal(outcomeOf(await call('DELETE', `${auth}/totp`, { token })), '409 authenticators.factor-required')
+  const replaced = await addTotp(token)
+  t.strictSame([replaced.added.code, replaced.added.data], ['200', { recoveryCodes: null }])
+  const tryCode = async (code: string) =>
+    outcomeOf(await post(`${factor}/totp`, { pendingToken: await pendingOf('admin'), code }))
+  t.strictSame([await tryCode(lost()), await tryCode(replaced.code())], ['401 authenticators.totp-invalid', '200'])
+  await settled()
+  t.strictSame(
+    mailbox.sent.map(({ subject }) => subject).filter((subject) => /one-time/.test(subject)),
+    ['were set up', 'were removed', 'were set up'].map((change) => `Shop: one-time passwords ${change}`),
+    'the owner is told',
+  )
+})
+
 onEachDatabase(t, 'the last factor and the last way of signing in cannot be removed', async (t, db) => {
   const product = await startAuthenticators(t, db)
   const { call, administrator, createUser, addPasskey, addTotp, running, assertion, post, set } = product

@@ -211,6 +211,53 @@ onDatabase(t, 'failures are limited per network, and per account and network', a
   )
 })
 
+onDatabase(t, 'strangers do not block the first code of an owner', async (t, db) => {
+  const product = await startAuthenticators(t, db)
+  const { post, createUser, codesOf, clock } = product
+  const user = await createUser()
+  const office = { token: user.token, from: '203.0.113.9' }
+  const { data } = await post(`${auth}/totp/options`, {}, office)
+  const code = codesOf(data.secret)
+  t.equal(outcomeOf(await post(`${auth}/totp`, { setUpId: data.setUpId, code: code() }, office)), '200')
+  await clock.advance(30_000)
+  const attempt = triesOf(product, user.username)
+  for (let at = 0; at < 10; at++) t.equal(await attempt('x', `198.51.100.${at}`), invalid)
+  t.equal(await attempt(code(), '198.51.100.1'), blocked)
+  t.equal(await attempt(code(), office.from), '200', 'the network in which the app was set up is known')
+})
+
+onDatabase(t, 'a caller without a first factor uses up no limit of users on the same network', async (t, db) => {
+  const limits = { 'platform.authenticators.rate-limit.ip-max-attempts': 3 }
+  const product = await startAuthenticators(t, db, { config: limits })
+  const { post, createUser, addPasskey, addTotp, pendingOf, assertion } = product
+  const user = await createUser()
+  const { device } = await addPasskey(user.token)
+  const { code } = await addTotp(user.token)
+  const from = '203.0.113.9'
+  const limited = '429 rate-limit.exceeded'
+  const { data: stranger } = await post(`${auth}/passkey/options`, {}, { from })
+  const response = device.get(stranger.options, { isBogusSignature: true })
+  const seen = []
+  for (let at = 0; at < 4; at++) {
+    seen.push(outcomeOf(await post(`${auth}/passkey/login`, { challengeId: stranger.challengeId, response }, { from })))
+  }
+  for (let at = 0; at < 3; at++) seen.push(outcomeOf(await post(`${auth}/passkey/options`, {}, { from })))
+  const refused = '401 authenticators.passkey-refused'
+  t.strictSame(seen, [refused, refused, refused, limited, '200', '200', limited])
+  const pendingToken = await pendingOf(user.username)
+  const answer = await assertion(`${factor}/passkey`, device, { pendingToken }, { from })
+  const { challengeId } = answer
+  const completed = await post(`${factor}/passkey`, { pendingToken, challengeId, response: answer.response }, { from })
+  t.equal(outcomeOf(completed), '200', 'a passkey')
+  t.equal(await triesOf(product, user.username)(code(), from), '200', 'a code')
+  const proof = () => post(`${auth}/proof/passkey/options`, {}, { token: completed.data.accessToken, from })
+  t.strictSame(
+    [outcomeOf(await proof()), outcomeOf(await proof()), outcomeOf(await proof())],
+    ['200', '200', limited],
+    'one user has a limit too',
+  )
+})
+
 onDatabase(t, 'a setup belongs to its user and session, and expires', async (t, db) => {
   const product = await startAuthenticators(t, db)
   const { post, createUser, login, codesOf, clock } = product
@@ -229,11 +276,12 @@ onDatabase(t, 'a setup belongs to its user and session, and expires', async (t, 
   const third = await begin()
   t.strictSame(
     [await confirm(anna.token, second), await confirm(anna.token, second), await confirm(anna.token, third)],
-    ['200', invalidSetUp, '409 authenticators.totp-set-up'],
+    ['200', invalidSetUp, '200'],
+    'each setup once; the last one replaces the one before',
   )
-  t.equal(outcomeOf(await post(`${auth}/totp/options`, {}, { token: anna.token })), '409 authenticators.totp-set-up')
   const stored = await product.db.query<{ secret_enc: string }>('select secret_enc from authenticator_totp')
-  t.notOk(JSON.stringify(stored).includes(second.secret), 'the secret is encrypted')
+  t.equal(stored.length, 1)
+  t.notOk(JSON.stringify(stored).includes(third.secret), 'the secret is encrypted')
 })
 
 onDatabase(t, 'an unreadable secret rejects the code without counting it', async (t, db) => {

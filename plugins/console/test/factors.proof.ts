@@ -310,7 +310,7 @@ t.test('an administrator sees and resets the second factors of a user', { skip, 
   await dialog.getByLabel('Reason, for the audit').fill('Lost the phone')
   await dialog.getByRole('button', { name: 'Reset second factors' }).click()
   await dialog.waitFor({ state: 'detached' })
-  await factors.getByText('Remaining recovery codes').waitFor()
+  await factors.getByText('Remaining recovery codes').waitFor({ state: 'detached' })
   const audit = await office.db.query<{ action: string }>('select action from iam_audit where reason = ?', [
     'Lost the phone',
   ])

@@ -227,6 +227,40 @@ onDatabase(t, 'only operators with the permission and the authority change the r
   )
 })
 
+onDatabase(t, 'operators cannot escape the rules of their role with another role', async (t, db) => {
+  const iam = await startIam(t, db, { plugins: [factors], config: { 'platform.iam.fresh-proof.enabled': false } })
+  const { token: admin, role, user, setPolicy } = await administer(iam)
+  const own = ['iam:role:save', 'iam:role:view', 'iam:user:update', 'iam:user:view']
+  const [desk, spare] = [await role('desk', own), await role('spare', [], 'self')]
+  const ada = await user('ada', [desk.id])
+  const rules = { secondFactorFrom: null, sessionLifetime: 3_600, sessionIdleTimeout: 600 }
+  await setPolicy(desk.id, rules)
+  const token = await iam.login('ada', password)
+  const rulesOf = async (id: number) => {
+    const { secondFactorFrom, sessionLifetime, sessionIdleTimeout } = (
+      await iam.call('GET', `${roles}/${id}`, { token: admin })
+    ).data
+    return { secondFactorFrom, sessionLifetime, sessionIdleTimeout }
+  }
+  const content = { name: 'copy', dataScope: 'all', permissions: own }
+  const copy = (await iam.call('POST', roles, { token, body: { code: 'copy', ...content } })).data
+  t.same(await rulesOf(copy.id), rules, 'a copy of the own role')
+  await setPolicy(spare.id, { sessionLifetime: 1_800 })
+  const { version } = (await iam.call('GET', `${roles}/${spare.id}`, { token })).data
+  const widened = await iam.call('PUT', `${roles}/${spare.id}`, { token, body: { ...content, version } })
+  t.same([reasonOf(widened), await rulesOf(spare.id)], ['200', { ...rules, sessionLifetime: 1_800 }], 'a wider role')
+  const audits = `/api/v1/admin/iam/audits?action=role.update&targetId=${spare.id}`
+  const [{ summary }] = (await iam.call('GET', audits, { token: admin })).data.items
+  t.match(summary, { sessionIdleTimeout: 600, sessionIdleTimeoutBefore: null })
+  t.notOk('sessionLifetime' in summary, 'only the rules that differ')
+  await iam.call('PUT', `${users}/${ada.id}`, { token, body: { roleIds: [copy.id] } })
+  const opened = await iam.call('POST', '/api/v1/auth/login', { body: { username: 'ada', password } })
+  t.equal(opened.data.expiresAt, new Date(iam.clock.now() + 3_600_000).toISOString(), 'after the exchange of the roles')
+
+  const free = (await iam.call('POST', roles, { token: admin, body: { code: 'free', ...content } })).data
+  t.same(await rulesOf(free.id), none, 'administrators may change rules, so they pass none on')
+})
+
 onSqlite(t, 'an API token cannot change the rules while operations need a fresh proof', async (t, db) => {
   const iam = await startIam(t, db, { config: { 'platform.iam.fresh-proof.enabled': true } })
   const { token, role, setPolicy } = await administer(iam)
@@ -304,6 +338,7 @@ t.test('the name of a device is short, whatever the header contains', async (t) 
     '': undefined,
     '<b>x</b>': undefined,
     '../../etc/passwd': undefined,
+    'evil.example.com/1': undefined,
     [`${'a'.repeat(41)}/1`]: undefined,
     [`${' '.repeat(512)}Chrome/1`]: undefined,
   }

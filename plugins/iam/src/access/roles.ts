@@ -5,12 +5,19 @@ import { bilingual, type Clock, localize } from '@plinth/kernel'
 import { incrementRowVersion } from '../accounts/users.ts'
 import type { AuditTrail } from '../audit/audit.ts'
 import { type Actor, type DataScope, superAdminRole } from '../contract.ts'
-import { businessError } from '../declarations.ts'
+import { businessError, permissionCodes } from '../declarations.ts'
 import { Role, RolePermission, UserRole } from '../entities.ts'
 import type { ProofMethod } from '../proof/contract.ts'
 import type { PermissionEpoch } from './authority.ts'
 import type { PermissionCatalogue } from './permission-catalogue.ts'
-import { assertHasAllGrantsOf, type RoleGrants, resolveGrants, type UserChangeGuard } from './role-grants.ts'
+import {
+  assertHasAllGrantsOf,
+  narrowerScope,
+  type RoleGrants,
+  resolveGrants,
+  type UserChangeGuard,
+} from './role-grants.ts'
+import { type SignInPolicy, signInPolicyOf, strictestPolicy } from './sign-in-policy.ts'
 
 interface Holders {
   readonly condition: object
@@ -63,6 +70,9 @@ export class Roles {
   }
 
   /**
+   * The role has the rules for sign-ins of the actor, unless the actor may change such rules. Otherwise operators could
+   * escape their rules with a copy of their role.
+   *
    * @throws BusinessError "409" `iam.role-code-taken`, "400" `iam.permission-unknown`, "403" `iam.beyond-own-authority`
    *   if the role would grant more than the actor has
    */
@@ -78,22 +88,22 @@ export class Roles {
         code,
         ...fields,
         builtIn: false,
-        secondFactorFrom: null,
-        sessionLifetime: null,
-        sessionIdleTimeout: null,
+        ...(await this.#imposedRules(em, actor)),
         version: 1,
         createdAt: now,
         updatedAt: now,
       })
       this.#addPermissions(em, role.id, permissions)
       await em.flush()
-      await this.#parts.audit.record(actor, 'role.create', role.id, summaryOf(code, content))
+      const rules = changesOf(summaryOfPolicy(noRules), summaryOfPolicy(role))
+      await this.#parts.audit.record(actor, 'role.create', role.id, { ...summaryOf(code, content), ...rules })
       return role
     })
   }
 
   /**
-   * Replaces the permissions and texts of a role. If nothing differs, nothing is written.
+   * Replaces the permissions and texts of a role. If nothing differs, nothing is written. A role that grants more then
+   * has at least the rules for sign-ins of the actor, see `create`.
    *
    * @throws BusinessError "404" `iam.role-unknown`, "409" `iam.role-built-in`, `iam.version-conflict`, "403"
    *   `iam.out-of-scope` if the actor may not access all users with the role; also the errors of `create`
@@ -116,6 +126,9 @@ export class Roles {
       if (removed.length > 0) await em.nativeDelete(RolePermission, { roleId: id, permissionCode: { $in: removed } })
       this.#addPermissions(em, id, added)
       const before = { nameBefore: role.name, dataScopeBefore: role.dataScope, permissionsBefore: held }
+      const isWider = added.length > 0 || narrowerScope(fields.dataScope, role.dataScope) !== fields.dataScope
+      const rulesBefore = summaryOfPolicy(role)
+      if (isWider) Object.assign(role, await this.#imposedRules(em, actor, role))
       Object.assign(role, fields)
       incrementRowVersion(role, this.#parts.clock)
       await em.flush()
@@ -124,6 +137,7 @@ export class Roles {
         ...before,
         added,
         removed,
+        ...changesOf(rulesBefore, summaryOfPolicy(role)),
       })
       return role
     })
@@ -145,25 +159,17 @@ export class Roles {
       await rules.assertHoldersInScope(em, id, actor)
       const before = summaryOfPolicy(role)
       const after = summaryOfPolicy(policy)
-      const changed = policyFields.filter((name) => before[name] !== after[name])
-      if (changed.length === 0) return role
+      const changes = changesOf(before, after)
+      if (Object.keys(changes).length === 0) return role
       // Otherwise users with the role could not sign in any more.
       const isOffered = [...proofMethods.values()].some(({ secondFactor }) => secondFactor?.canSetUp?.() === true)
-      if (changed.includes('secondFactorFrom') && policy.secondFactorFrom !== null && !isOffered)
+      if ('secondFactorFrom' in changes && policy.secondFactorFrom !== null && !isOffered)
         throw businessError('second-factor-missing', { data: { field: 'secondFactorFrom' } })
       await authority.changeOfAll()
       Object.assign(role, policy)
       incrementRowVersion(role, clock)
       await em.flush()
-      const facts = changed.flatMap((name) => [
-        [name, after[name]],
-        [`${name}Before`, before[name]],
-      ])
-      await audit.record(actor, 'role.sign-in-policy', id, {
-        code: role.code,
-        name: role.name,
-        ...Object.fromEntries(facts),
-      })
+      await audit.record(actor, 'role.sign-in-policy', id, { code: role.code, name: role.name, ...changes })
       return role
     })
   }
@@ -187,6 +193,13 @@ export class Roles {
     const role = await em.findOne(Role, id)
     if (role?.builtIn) throw businessError('role-built-in')
     return this.#within(em, id, actor)
+  }
+
+  /** Returns the rules of a role that are at least those of an actor who may not change rules. */
+  async #imposedRules(em: SqlEntityManager, actor: Actor, role: RoleSignInPolicy | Role = noRules) {
+    const isFree = !('principal' in actor) || actor.principal.can(permissionCodes.guardsSave)
+    const imposed = isFree ? {} : await signInPolicyOf(em, actor.principal.userId)
+    return storedRules(strictestPolicy([role, storedRules(imposed)]))
   }
 
   /** Returns a role that grants nothing that the actor does not have. */
@@ -218,6 +231,14 @@ function summaryOf(code: string, { name, dataScope, permissions }: RoleContent) 
   return { code, name, dataScope, permissions: [...permissions] }
 }
 
+const noRules: RoleSignInPolicy = { secondFactorFrom: null, sessionLifetime: null, sessionIdleTimeout: null }
+
+const storedRules = ({ secondFactorFrom, sessionLifetime, sessionIdleTimeout }: SignInPolicy): RoleSignInPolicy => ({
+  secondFactorFrom: secondFactorFrom === undefined ? null : new Date(secondFactorFrom),
+  sessionLifetime: sessionLifetime ?? null,
+  sessionIdleTimeout: sessionIdleTimeout ?? null,
+})
+
 const policyFields = ['secondFactorFrom', 'sessionLifetime', 'sessionIdleTimeout'] as const
 
 /** Returns the rules as the audit shows them: the time in ISO 8601, and seconds. */
@@ -228,6 +249,17 @@ function summaryOfPolicy(rules: Pick<Role, (typeof policyFields)[number]>) {
     sessionLifetime: seconds(rules.sessionLifetime),
     sessionIdleTimeout: seconds(rules.sessionIdleTimeout),
   }
+}
+
+/** Returns the rules that differ, with their earlier values. */
+function changesOf(before: ReturnType<typeof summaryOfPolicy>, after: ReturnType<typeof summaryOfPolicy>) {
+  const changed = policyFields.filter((name) => before[name] !== after[name])
+  return Object.fromEntries(
+    changed.flatMap((name) => [
+      [name, after[name]],
+      [`${name}Before`, before[name]],
+    ]),
+  )
 }
 
 const builtInName = bilingual('Super administrator', '超级管理员')

@@ -27,8 +27,11 @@ const systems: Table = [
   ['Linux', /\bLinux\b/],
 ]
 
-/** Name of a program in the header, for example `curl` in `curl/8.5.0`. */
-const product = /^[A-Za-z][\w.-]{0,39}(?=\/|$)/
+/**
+ * Name of a program in the header, for example `curl` in `curl/8.5.0`. Without dots, because mail programs show
+ * `example.com` as a link.
+ */
+const product = /^[A-Za-z][\w-]{0,39}(?=\/|$)/
 
 /**
  * Returns a short name of the device, for example "Chrome, Windows", or `undefined`. The caller chooses the header, so the

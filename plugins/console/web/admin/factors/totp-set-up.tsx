@@ -22,6 +22,8 @@ interface TotpSetUpProps<Result> {
   readonly options: Callable
   /** Members that both requests contain. */
   readonly input?: object
+  /** Label of the button. */
+  readonly label?: string
   /** Sends the first code to the server. */
   send(body: object, signal: AbortSignal): Promise<Result>
   onDone(result: Result): void
@@ -30,7 +32,7 @@ interface TotpSetUpProps<Result> {
 const noInput = {}
 
 /** Button that shows the secret for an authenticator app, and then the field for its first code. */
-export function TotpSetUp<Result>({ options, input = noInput, send, onDone }: TotpSetUpProps<Result>) {
+export function TotpSetUp<Result>({ options, input = noInput, label, send, onDone }: TotpSetUpProps<Result>) {
   const { translate } = useLanguage()
   const api = useApi()
   const begin = useWrite((signal) => api.call<TotpOptions>(options, { body: input, signal }))
@@ -46,7 +48,7 @@ export function TotpSetUp<Result>({ options, input = noInput, send, onDone }: To
           loading={begin.isPending}
           onClick={() => begin.mutate()}
         >
-          {translate('factors.totp.begin')}
+          {label ?? translate('factors.totp.begin')}
         </Button>
       </>
     )

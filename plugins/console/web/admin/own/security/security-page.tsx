@@ -97,7 +97,7 @@ function OwnFactors({ read, operations }: OwnFactorsProps) {
       <Required factors={factors.data} />
       <Passkeys factors={factors.data} operations={operations} onAdded={onAdded} onChange={setChange} />
       <Part title={translate('security.totp.title')} lead={translate('security.totp.lead')}>
-        {totp !== null ? (
+        {totp !== null && (
           <>
             <p>{translate('security.totp.since', { time: formats.time(totp.since) })}</p>
             <Button
@@ -115,15 +115,16 @@ function OwnFactors({ read, operations }: OwnFactorsProps) {
               {translate('security.totp.remove')}
             </Button>
           </>
-        ) : (
-          postAuthTotpOptions !== undefined &&
-          postAuthTotp !== undefined && (
-            <TotpSetUp
-              options={postAuthTotpOptions}
-              send={(body, signal) => api.call<FactorsAdded>(postAuthTotp, { body, signal })}
-              onDone={onAdded}
-            />
-          )
+        )}
+        {postAuthTotpOptions !== undefined && postAuthTotp !== undefined && (
+          // The key closes the secret of an app that is now set up.
+          <TotpSetUp
+            key={totp?.since}
+            options={postAuthTotpOptions}
+            {...(totp !== null && { label: translate('security.totp.replace') })}
+            send={(body, signal) => api.call<FactorsAdded>(postAuthTotp, { body, signal })}
+            onDone={onAdded}
+          />
         )}
       </Part>
       <Part title={translate('security.codes.title')} lead={translate('security.codes.lead')}>
