@@ -51,6 +51,7 @@ const howTo = [
   page('Notification template', '/how-to/template'),
   page('Payment and points', '/how-to/payment'),
   page('Sign-in with a provider', '/how-to/sign-in-provider'),
+  page('API tokens', '/how-to/api-tokens'),
   page('Test', '/how-to/test'),
   page('Conformance kit', '/how-to/conformance-kit'),
 ]
@@ -144,6 +145,7 @@ const chineseHowTo = [
   page('通知模板', '/zh-CN/how-to/template'),
   page('支付和积分', '/zh-CN/how-to/payment'),
   page('使用提供方登录', '/zh-CN/how-to/sign-in-provider'),
+  page('API 令牌', '/zh-CN/how-to/api-tokens'),
   page('测试', '/zh-CN/how-to/test'),
   page('合规测试套件', '/zh-CN/how-to/conformance-kit'),
 ]

@@ -38,8 +38,8 @@ const guides: readonly (readonly [string, string])[] = [
   ['rollback migration', '/how-to/table'],
   ['debug breakpoint', '/cli'],
   ['background job', '/how-to/scheduled-task'],
-  ['google sso', '/limits'],
-  ['oauth login', '/limits'],
+  ['google sso', '/how-to/sign-in-provider'],
+  ['oauth login', '/how-to/sign-in-provider'],
   ['multi tenant', '/limits'],
   ['opentelemetry', '/limits'],
   ['graphql', '/limits'],
@@ -120,7 +120,7 @@ t.test('each operation of a plugin has a section on the page of the plugin, and 
     t.ok(section?.startsWith(`${summary}\n`), address)
     if (permission !== undefined) t.match(section, `Permission: \`${permission}\`.`, address)
   }
-  const section = /^## Set the password of a user [\s\S]+?(?=^## )/m.exec(
+  const section = /^## Set the password of a user, [\s\S]+?(?=^## )/m.exec(
     readFileSync(join(site, 'reference/http-api/iam.md'), 'utf8'),
   )?.[0]
   t.match(section, '`PUT /api/v1/admin/iam/users/{id}/password`')

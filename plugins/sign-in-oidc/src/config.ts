@@ -72,9 +72,9 @@ export const keys = {
   'platform.sign-in-oidc.providers': key.object<Readonly<Record<string, ProviderEntry>>>({
     title: { en: 'OpenID Connect providers', 'zh-CN': 'OpenID Connect 提供方' },
     description: {
-      en: 'Providers with which users sign in, each under an id that you choose: {"keycloak": {"issuer": "https://id.example.com/realms/main", "clientId": "plinth", "title": "Keycloak"}}. The guide "Sign in with a provider" lists all members.',
+      en: 'Providers with which users sign in, each under an id that you choose: {"keycloak": {"issuer": "https://id.example.com", "clientId": "plinth", "title": "Keycloak"}}. The guide "Sign in with a provider" lists all members.',
       'zh-CN':
-        '用户登录所用的提供方，以自定义代码列出：{"keycloak": {"issuer": "https://id.example.com/realms/main", "clientId": "plinth", "title": "Keycloak"}}。全部成员见《使用提供方登录》指南。',
+        '用户登录所用的提供方，以自定义代码列出：{"keycloak": {"issuer": "https://id.example.com", "clientId": "plinth", "title": "Keycloak"}}。全部成员见《使用提供方登录》指南。',
     },
     schema: byProvider(
       {
@@ -108,9 +108,9 @@ export const keys = {
   'platform.sign-in-oidc.client-secrets': key.object<Readonly<Record<string, ClientSecret>>>({
     title: { en: 'Client secrets of the providers', 'zh-CN': '提供方的客户端密钥' },
     description: {
-      en: 'By the id of the provider: {"keycloak": {"issuer": "https://id.example.com/realms/main", "clientId": "plinth", "secret": "..."}}. A secret is only sent to this issuer, so enter it again if you change the issuer or the client.',
+      en: 'By the id of the provider: {"keycloak": {"issuer": "https://id.example.com", "clientId": "plinth", "secret": "..."}}. A secret is only sent to this issuer, so enter it again if you change the issuer or the client.',
       'zh-CN':
-        '按提供方代码列出：{"keycloak": {"issuer": "https://id.example.com/realms/main", "clientId": "plinth", "secret": "..."}}。密钥只会发送给此签发者；更改签发者或客户端后须重新填写。',
+        '按提供方代码列出：{"keycloak": {"issuer": "https://id.example.com", "clientId": "plinth", "secret": "..."}}。密钥只会发送给此签发者；更改签发者或客户端后须重新填写。',
     },
     schema: byProvider({ issuer, clientId, secret: line(1024) }, ['issuer', 'clientId', 'secret']),
     rule,
