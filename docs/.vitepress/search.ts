@@ -49,7 +49,7 @@ export const searchOptions: SearchOptions = {
       middleware: ['fastify', 'route'],
       migration: ['table', 'change'],
       model: ['table', 'entity'],
-      oauth: ['sso'],
+      oauth: ['openid', 'sso'],
       orm: ['table', 'entity'],
       queue: ['event', 'outbox'],
       revert: ['rollback'],
