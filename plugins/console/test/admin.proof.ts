@@ -292,7 +292,7 @@ t.test(
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('link', { name: 'Auditor' }).click()
     await page.locator('dl').waitFor()
-    await page.getByRole('button', { name: 'Change' }).click()
+    await page.getByRole('button', { name: 'Change', exact: true }).click()
     await page.getByLabel('Name').fill('Chief auditor')
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('heading', { name: 'Chief auditor' }).waitFor()

@@ -171,13 +171,14 @@ t.test(
 
     const main = page.locator('main')
     t.match(await main.innerText(), new RegExp(`signed in as ${bert.address.toLowerCase()}`))
-    t.strictSame(await page.locator('nav a').allInnerTexts(), ['Overview', 'Access'])
+    t.strictSame(await page.locator('nav a').allInnerTexts(), ['Overview'])
     t.strictSame(await findAccessibilityProblems(page), [])
     await page.setViewportSize({ width: 390, height: 844 })
     t.equal(await findHorizontalOverflow(page), 0)
     await saveScreenshot(page, 'nothing-granted')
     assertMembers(t, await page.context().cookies(), [
       { name: 'plinth-session', httpOnly: true, sameSite: 'Strict', path: '/api' },
+      { name: 'plinth-device', httpOnly: true, sameSite: 'Strict', path: '/api' },
     ])
     t.strictSame(await page.evaluate('({ ...localStorage, ...sessionStorage })'), {})
 
