@@ -65,7 +65,7 @@ async function signIn(t: Test, url: string, texts: ReadonlySet<string>) {
   const headings = () => page.locator('main :is(h1, h2)').allInnerTexts()
   /** Opens a page through the navigation. */
   const open = async ({ id, title, place }: Entry) => {
-    await page.locator(`aside nav a[href$="/${place}"]`).click()
+    await page.locator(`aside a[href$="/${place}"]`).click()
     await page.locator(`main nav a[href$="/${place}"]`).waitFor()
     const link = page.locator(`main :is(nav, [role=menu]) a[href$="/${id}"]:visible`)
     // The menu contains the tabs that do not fit.
