@@ -2,7 +2,7 @@
 import t from 'tap'
 import { loadBrowserModule } from './fixtures/browser-module.ts'
 
-/** What the browser does with a prompt: it rejects it with the name of an error, or returns a passkey. */
+/** The answer of the browser to a prompt: the name of an error, or a passkey. */
 type Reaction = 'expires' | 'NotAllowedError' | 'passkey'
 
 const reactions: Reaction[] = []

@@ -23,7 +23,7 @@ export interface ProviderEntry {
   readonly passwordHidden?: boolean
   /** Values of the claims `amr` and `acr` that prove a second factor. Default: none. */
   readonly secondFactor?: { readonly amr?: readonly string[]; readonly acr?: readonly string[] }
-  /** What happens if a claim of a rule is missing: keep the roles (default), or reject the sign-in. */
+  /** If a claim of a rule is missing, `keep` (default) keeps the roles, and `reject` rejects the sign-in. */
   readonly missingClaim?: 'keep' | 'reject'
   /** If false, logout tokens without the type `logout+jwt` are accepted. Default: true. */
   readonly requireLogoutType?: boolean

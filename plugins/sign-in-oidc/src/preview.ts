@@ -6,7 +6,7 @@ import type { ClaimGrants } from './grants.ts'
 import { hasTrustedFactor } from './provider-login.ts'
 import { issuerKeyOf, type Provider } from './providers.ts'
 
-/** What a sign-in with certain claims would do. */
+/** The result that a sign-in with the given claims would have. Nothing is changed. */
 export interface ClaimPreview {
   outcome: 'known-account' | 'new-account' | 'account-missing' | 'domain-not-allowed' | 'claim-missing'
   roleIds: number[]

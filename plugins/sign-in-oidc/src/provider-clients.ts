@@ -35,7 +35,7 @@ const loadLibraries = async (): Promise<{ readonly openid: OpenId; readonly jose
   return { openid, jose }
 }
 
-/** What is needed to talk to one provider. */
+/** Metadata, keys and libraries for the requests to one provider. */
 export interface ProviderClient {
   readonly configuration: Configuration
   readonly logoutKeys: ReturnType<Jose['createRemoteJWKSet']>

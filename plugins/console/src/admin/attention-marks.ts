@@ -8,8 +8,8 @@ import { word } from './admin-routes.ts'
 import type { PageRegistry } from './page-registry.ts'
 
 /**
- * What operators have decided about something that needs attention. All operators who see all of its cases share the row.
- * An operator with a smaller data scope must not hide the cases of others.
+ * A decision about one entry of the list *Needs attention*. All operators share it. Only operators whose data scope contains
+ * all cases of the entry may decide, so that nobody hides the cases of others.
  */
 export const AttentionMark = defineEntity({
   name: 'ConsoleAttention',

@@ -285,8 +285,8 @@ export interface Attention extends Callable, Omit<Declared.Attention, 'source' |
     readonly query: Readonly<Record<string, Value>>
     readonly at: string
   }
-  /** What operators have decided; null without a decision. */
   /** False if the user sees only some of the cases. */
   readonly mayDecide: boolean
+  /** The decision of the operators, or null. */
   readonly mark: AttentionMark | null
 }
