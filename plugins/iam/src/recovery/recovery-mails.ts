@@ -1,4 +1,4 @@
-import { type Delivery, event, type HandlerContext } from '@plinth/events'
+import { type Delivery, type Events, event, type HandlerContext } from '@plinth/events'
 import { Type } from '@plinth/http'
 import type { Translator } from '@plinth/i18n'
 import type { Logger } from '@plinth/kernel'
@@ -30,6 +30,13 @@ type MailRequest = Static<typeof request>
  * and the SHA-256 in the database receive it.
  */
 export const recoveryMailRequested = event('iam.recovery.mail-requested', request)
+
+/** Mails of one kind are sent to a user one after another, so the link in the last one is the valid one. */
+export const requestMail = (events: Pick<Events, 'publish'>, mail: MailRequest): Promise<number> =>
+  events.publish(recoveryMailRequested, mail, {
+    key: `iam.recovery:${mail.kind}:${mail.userId}`,
+    order: 'publication',
+  })
 
 type MailKind = MailRequest['kind'] | 'no-password' | 'email-replaced'
 

@@ -19,7 +19,7 @@ import type {
 import { businessError as iamBusinessError, permissionCodes } from '../declarations.ts'
 import { businessError } from './declarations.ts'
 import type { RecoveryTokenRow } from './entities.ts'
-import { recoveryMailRequested } from './recovery-mails.ts'
+import { requestMail } from './recovery-mails.ts'
 import type { RecoveryTokens } from './recovery-tokens.ts'
 import type { RecoveryLimits, RecoverySettings } from './settings.ts'
 
@@ -65,7 +65,7 @@ export class RecoveryService {
     settings.assertAvailable()
     await limits.takeRequest(identifier, clientIp)
     const holder = await credentials.findByIdentifier(identifier)
-    await events.publish(recoveryMailRequested, { kind: 'reset', userId: holder?.id ?? 0, locale, isPublic: true })
+    await requestMail(events, { kind: 'reset', userId: holder?.id ?? 0, locale, isPublic: true })
   }
 
   /**
@@ -88,7 +88,7 @@ export class RecoveryService {
       const endedSessions = await account.endCredentials()
       await account.record(row.purpose === 'reset' ? 'user.recover' : 'user.accept-invitation', { endedSessions })
       const notice = { kind: 'password-changed', userId: row.userId, locale: origin.locale } as const
-      if (row.purpose === 'reset') await events.publish(recoveryMailRequested, notice)
+      if (row.purpose === 'reset') await requestMail(events, notice)
     })
   }
 
@@ -102,7 +102,7 @@ export class RecoveryService {
     return this.#byOperator(userId, actor, async (account) => {
       if (!account.holder.hasPassword) throw businessError('password-missing')
       await account.record('user.start-recovery')
-      await this.#parts.events.publish(recoveryMailRequested, { kind: 'reset', userId, locale })
+      await requestMail(this.#parts.events, { kind: 'reset', userId, locale })
     })
   }
 
@@ -117,7 +117,7 @@ export class RecoveryService {
       if (account.holder.hasPassword) throw businessError('already-accepted')
       const inviter = 'principal' in actor ? { inviterId: actor.principal.userId } : {}
       await account.record('user.invite')
-      await this.#parts.events.publish(recoveryMailRequested, { kind: 'invitation', userId, locale, ...inviter })
+      await requestMail(this.#parts.events, { kind: 'invitation', userId, locale, ...inviter })
     })
   }
 
@@ -167,7 +167,7 @@ export class RecoveryService {
       if (confirmedEmail !== null && normalizeOptionalEmail(confirmedEmail).emailKey === emailKey)
         throw businessError('email-unchanged', { data: { field: 'email' } })
       await account.record('user.request-email')
-      await events.publish(recoveryMailRequested, { kind: 'email-change', userId, locale, address, state })
+      await requestMail(events, { kind: 'email-change', userId, locale, address, state })
     })
   }
 
@@ -215,7 +215,7 @@ export class RecoveryService {
     if (open?.state === addressState(confirmedEmail)) await tokens.rebind(open, state)
     else
       await tokens.issue({ purpose, userId, address: confirmedEmail, state, lifetimeMs: settings.lifetimeOf(purpose) })
-    await events.publish(recoveryMailRequested, { kind: purpose, userId, locale, address: confirmedEmail })
+    await requestMail(events, { kind: purpose, userId, locale, address: confirmedEmail })
   }
 
   /** Returns the row of a token, if the function is turned on and the network has attempts left. */
