@@ -11,6 +11,7 @@ import {
   newestFirst,
   nothing,
   nullable,
+  rangeQuery,
   routesWith,
   Type,
   text,
@@ -36,6 +37,7 @@ export interface AdminRouteDependencies {
 
 const root = '/api/v1/admin/oidc'
 const { route } = routesWith<AdminRouteDependencies>()
+const range = rangeQuery('createdAt', 'id')
 
 const providerParams = Type.Object({ id: Type.String({ maxLength: 32 }) })
 const status = Type.Enum(['ready', 'disabled', 'secret-missing', 'unavailable'])
@@ -141,7 +143,7 @@ export const adminRoutes = [
     path: `${root}/identities`,
     summary: 'List the identities of providers that are linked to users, newest first',
     access: { permission: permissionCodes.identityView, scope: 'caller' },
-    request: { query: Type.Object({ ...listQuery.properties, userId: Type.Optional(id) }) },
+    request: { query: Type.Object({ ...listQuery.properties, ...range.properties, userId: Type.Optional(id) }) },
     response: listPage(
       Type.Object({
         id,
@@ -161,12 +163,16 @@ export const adminRoutes = [
       const where = {
         $and: [query.userId === undefined ? {} : { userId: query.userId }, callerRows(request, 'user_id')],
       }
-      return listResponse(query, newestFirst, async (window) =>
-        mapListRows(await findPage(db.fork(), IdentityRow, where, window), (row) => ({
-          ...viewOfIdentity(row, providers),
-          userId: row.userId,
-          roleIds: [...row.grantedRoleIds],
-        })),
+      return listResponse(
+        query,
+        newestFirst,
+        async (window) =>
+          mapListRows(await findPage(db.fork(), IdentityRow, where, window), (row) => ({
+            ...viewOfIdentity(row, providers),
+            userId: row.userId,
+            roleIds: [...row.grantedRoleIds],
+          })),
+        range,
       )
     },
   }),

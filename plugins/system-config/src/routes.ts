@@ -314,13 +314,18 @@ export const routes = [
     response: schema.requestPage,
     reasons: ['system-config.storage-unavailable'],
     handler: (request, { centre }) =>
-      listResponse(request.query, requestOrder, async (window) => {
-        const found = await centre.requests(omitUndefined({ status: request.query.status }), window)
-        return {
-          ...found,
-          items: found.items.map((one) => requestView(one, { centre, locale: request.locale }, request)),
-        }
-      }),
+      listResponse(
+        request.query,
+        requestOrder,
+        async (window) => {
+          const found = await centre.requests(omitUndefined({ status: request.query.status }), window)
+          return {
+            ...found,
+            items: found.items.map((one) => requestView(one, { centre, locale: request.locale }, request)),
+          }
+        },
+        schema.requestRange,
+      ),
   }),
   route({
     method: 'GET',

@@ -188,7 +188,12 @@ const requestStatus = Type.Enum(['open', 'applied', 'rejected', 'withdrawn', 'ex
 const shownName = (description: string) =>
   nullable(Type.String(), { description: `${description} Null if this user is outside the data scope of the caller.` })
 
-export const requestQuery = Type.Object({ ...listQuery.properties, status: Type.Optional(requestStatus) })
+export const requestRange = rangeQuery('createdAt', 'id')
+export const requestQuery = Type.Object({
+  ...listQuery.properties,
+  ...requestRange.properties,
+  status: Type.Optional(requestStatus),
+})
 export const requestParams = Type.Object({ id })
 export const requestBody = Type.Object({ reason: why })
 export const request = Type.Object({
