@@ -351,9 +351,14 @@ export class Authenticators {
     })
   }
 
-  /** Records that one-time passwords are blocked for unknown networks, and notifies the owner. */
-  async noticeBlock(userId: number): Promise<void> {
+  /**
+   * Records that one-time passwords are blocked for unknown networks, and notifies the owner.
+   *
+   * @param mark stores that the owner was notified. Returns false if that was stored before.
+   */
+  async noticeBlock(userId: number, mark: () => Promise<boolean>): Promise<void> {
     await this.#parts.credentials.change(userId, system, async (account) => {
+      if (!(await mark())) return
       await account.record('user.block-totp')
       await this.#publish({ kind: 'totp-blocked', userId })
     })

@@ -101,7 +101,7 @@ export default definePlugin({
       log,
       networks,
       issuerOf,
-      onBlocked: (userId) => authenticators.noticeBlock(userId),
+      onBlocked: (userId, mark) => authenticators.noticeBlock(userId, mark),
     })
     const authenticators: Authenticators = new Authenticators({
       db,

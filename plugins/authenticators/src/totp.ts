@@ -27,8 +27,8 @@ interface TotpDependencies {
   readonly networks: KnownNetworks
   /** Returns the name that apps show. */
   readonly issuerOf: () => string
-  /** Is called once when codes are blocked for unknown networks. */
-  readonly onBlocked: (userId: number) => Promise<void>
+  /** Is called when codes are blocked for unknown networks. Calls `mark` in the transaction of the notice. */
+  readonly onBlocked: (userId: number, mark: () => Promise<boolean>) => Promise<void>
 }
 
 /** A secret that the user has not confirmed by a code yet. */
@@ -146,6 +146,7 @@ export class OneTimePasswords {
     const secret = await this.#open(userId, row.secretEnc)
     const isKnown = await networks.isKnown(userId, clientIp)
     if (!(await (isKnown ? networks.takeAttempt(userId, clientIp) : this.#takeAttempt(row)))) {
+      if (!isKnown) await this.#noticeBlock(row)
       throw businessError('totp-blocked')
     }
     const step = stepOf(secret, code, db.clock.now())
@@ -169,14 +170,16 @@ export class OneTimePasswords {
     return taken > 0
   }
 
-  /** Notifies the owner once until the next success. */
+  /**
+   * Notifies the owner once until the next success. If a process ends before the notice is stored, the next attempt stores
+   * it.
+   */
   async #noticeBlock({ id, userId }: TotpRow): Promise<void> {
     const { db, onBlocked } = this.#parts
-    const isFirst = await db.execute(
-      'update authenticator_totp set blocked_at = ? where id = ? and failures >= ? and blocked_at is null',
-      [new Date(db.clock.now()), id, maxFailures.unknownNetworks],
-    )
-    if (isFirst > 0) await onBlocked(userId)
+    const unnoticed = { id, failures: { $gte: maxFailures.unknownNetworks }, blockedAt: null }
+    if ((await db.fork().count(TotpRow, unnoticed)) === 0) return
+    const now = new Date(db.clock.now())
+    await onBlocked(userId, async () => (await db.fork().nativeUpdate(TotpRow, unnoticed, { blockedAt: now })) > 0)
   }
 
   async #seal(userId: number, text: string): Promise<string> {

@@ -171,6 +171,31 @@ onDatabase(
   },
 )
 
+onDatabase(t, 'a notice of a block that could not be stored is stored with the next attempt', async (t, db) => {
+  const product = await startAuthenticators(t, db)
+  const { createUser, addTotp, settled, mailbox } = product
+  const user = await createUser()
+  await addTotp(user.token)
+  const attempt = triesOf(product, user.username)
+  const notices = async () => {
+    await settled()
+    return mailbox.sent.filter(({ subject }) => subject === 'Shop: wrong codes for your account').length
+  }
+  for (let at = 0; at < 9; at++) t.equal(await attempt('x', `198.51.100.${at}`), invalid)
+  await settled()
+  await product.db.execute('alter table iam_audit rename to iam_audit_away')
+  t.equal(await attempt('x', '198.51.100.9'), '500', 'the tenth failure')
+  await product.db.execute('alter table iam_audit_away rename to iam_audit')
+  t.equal(await notices(), 0)
+  t.strictSame([await attempt('x', '198.51.100.10'), await attempt('x', '198.51.100.11')], [blocked, blocked])
+  t.equal(await notices(), 1)
+  t.strictSame(
+    await product.db.query("select count(*) as n from iam_audit where action = 'user.block-totp'"),
+    [{ n: 1 }],
+    'recorded once',
+  )
+})
+
 onDatabase(t, 'failures are limited per network, and per account and network', async (t, db) => {
   const product = await startAuthenticators(t, db, {
     config: {
