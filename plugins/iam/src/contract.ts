@@ -669,6 +669,7 @@ export interface LoginGuard {
    * `BusinessError` to reject the attempt. It may reveal facts about the account, because the caller has proven it.
    */
   beforeSession?(attempt: GuardedAttempt & { readonly userId: number }): void | Promise<void>
+  /** @param outcome `success`: the proof was correct, even if the second factor that is still needed cannot be used */
   afterAttempt?(attempt: GuardedAttempt, outcome: { readonly success: boolean }): void | Promise<void>
 }
 

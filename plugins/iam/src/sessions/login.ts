@@ -28,6 +28,9 @@ import type { ProvenSession, Sessions } from './sessions.ts'
 /** Login methods that check a password. They share one limit, because separate limits would allow more guesses. */
 const limitedMethods: ReadonlySet<string> = new Set(['password', 'password-change', 'email-change', 'password-proof'])
 
+/** Reasons of a rejection after a correct first factor. For the guards, such an attempt is a success. */
+const provenReasons: ReadonlySet<string> = new Set(['iam.second-factor-impossible', 'iam.second-factor-unavailable'])
+
 /**
  * Returns the same key for the user name and the e-mail address of an account. For an unknown name, returns the same
  * key for all spellings.
@@ -323,7 +326,8 @@ export class Login {
       const reason = cause instanceof RejectedProofError ? cause.reason : (error.reason ?? error.code)
       const failure = { reason, message: error.message }
       await audit.recordLogin(attempt, { userId: attempt.userId, failure })
-      for (const guard of inOrder) await guard.afterAttempt?.(attempt, { success: false })
+      const success = provenReasons.has(error.reason ?? '')
+      for (const guard of inOrder) await guard.afterAttempt?.(attempt, { success })
       throw error
     }
   }
