@@ -86,6 +86,8 @@ export interface Session {
   readonly tokenType: 'Bearer'
   /** Expiry time in ISO 8601. */
   readonly expiresAt: string
+  /** Expiry time without the rules of the roles, which can change. In ISO 8601. Responses do not contain it. */
+  readonly maxExpiresAt: string
 }
 
 /** A request with a token in the header `Authorization: Bearer`. */

@@ -112,7 +112,7 @@ export const adminRoutes = [
     method: 'POST',
     path: `${root}/preview`,
     summary: 'Show what a user with these claims would get; changes nothing',
-    access: { permission: permissionCodes.ruleView, scope: 'none' },
+    access: { permission: permissionCodes.ruleView, scope: 'all' },
     request: {
       body: Type.Object({
         provider: Type.String({ maxLength: 32 }),

@@ -1,3 +1,4 @@
+import { RejectedProofError } from '@plinth/iam'
 import { type AuditTexts, defineBusinessErrors, type PermissionDeclaration, bilingual as text } from '@plinth/kernel'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
@@ -17,6 +18,10 @@ export const businessError = defineBusinessErrors('sign-in-oidc', en['sign-in-oi
   'rule-target': '400',
   'rule-unknown': '404',
 })
+
+/** Returns the error of every callback that is not valid. Only the audit contains the reason. */
+export const rejected = (reason: string) =>
+  businessError('rejected', { cause: new RejectedProofError(`sign-in-oidc.${reason}`) })
 
 /** Name of this login method in the audit and of the proof method. */
 export const methodName = 'oidc'

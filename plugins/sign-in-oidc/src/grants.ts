@@ -1,12 +1,13 @@
 import type { Database } from '@plinth/database'
 import type { Accounts, Actor } from '@plinth/iam'
 import { type ClaimRule, type Claims, evaluateRules, labelOf, type RuleResult, roleChangeOf } from './claims.ts'
+import { rejected } from './declarations.ts'
 import { IdentityRow, Rule } from './entities.ts'
 import { issuerKeyOf, type Provider } from './providers.ts'
 
 interface GrantDependencies {
   readonly db: Database
-  readonly accounts: Pick<Accounts, 'adjustGrants'>
+  readonly accounts: Pick<Accounts, 'adjustGrants' | 'findByExternal'>
 }
 
 /** A login for which roles are changed. */
@@ -44,6 +45,8 @@ export class ClaimGrants {
   /**
    * Records the sign-in of an identity, and changes roles and organisation of its user. Roles that an administrator has
    * given stay.
+   *
+   * @throws BusinessError "401" `sign-in-oidc.rejected` if the identity was unlinked meanwhile
    */
   async apply(
     { id: provider, issuer }: Provider,
@@ -59,6 +62,8 @@ export class ClaimGrants {
     await db.transactional(async (em) => {
       // `adjustGrants` takes the lock of all account changes first, so the rows below cannot change meanwhile.
       const change = async (held: readonly number[]) => {
+        const linked = await accounts.findByExternal({ provider: key.issuerKey, subject })
+        if (linked?.id !== userId) throw rejected('identity-unlinked')
         const rows = await db.fork().find(IdentityRow, { userId })
         const own = rows.find(({ issuerKey, subject: other }) => issuerKey === key.issuerKey && other === subject)
         const elsewhere = new Set(rows.filter((row) => row !== own).flatMap(({ grantedRoleIds }) => grantedRoleIds))

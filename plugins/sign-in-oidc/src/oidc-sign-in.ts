@@ -1,24 +1,15 @@
 import type { HttpReply, HttpRequest } from '@plinth/http'
-import {
-  type Accounts,
-  type Actor,
-  type ExternalIdentity,
-  type Identity,
-  type LoginAttempt,
-  type Principal,
-  RejectedProofError,
-  type Session,
-} from '@plinth/iam'
+import type { Accounts, Actor, ExternalIdentity, Identity, LoginAttempt, Principal, Session } from '@plinth/iam'
 import { isBusinessError } from '@plinth/kernel'
 import { confirmedDomainOf, isDomainAllowed, type RuleResult, suggestedUsername } from './claims.ts'
-import { businessError, methodName } from './declarations.ts'
+import { businessError, methodName, rejected } from './declarations.ts'
 import type { ClaimGrants } from './grants.ts'
 import type { OidcLimits } from './limits.ts'
 import type { LinkedIdentities } from './linked-identities.ts'
 import { type ProviderLogin, type ProviderLogins, RejectedResponseError } from './provider-login.ts'
 import { issuerKeyOf, type Provider, type Providers } from './providers.ts'
 import { safeReturnPath } from './return-path.ts'
-import type { SignIns } from './sign-ins.ts'
+import type { SignInRecord, SignIns } from './sign-ins.ts'
 import type { Purpose, Transactions } from './transactions.ts'
 
 const proofAttempt = 'oidc-proof'
@@ -35,7 +26,7 @@ interface SignInDependencies {
   readonly signIns: SignIns
   readonly linked: LinkedIdentities
   readonly accounts: Pick<Accounts, 'check' | 'findByExternal' | 'resolveExternal'>
-  readonly identity: Pick<Identity, 'openProvenSession' | 'proveAgain' | 'authenticate'>
+  readonly identity: Pick<Identity, 'openProvenSession' | 'proveAgain' | 'authenticate' | 'endSessions'>
 }
 
 /** A request and its response. */
@@ -86,7 +77,7 @@ export class OidcSignIn {
     parameters: string,
     exchange: Exchange,
   ): Promise<{ readonly session: Session; readonly returnTo: string | null }> {
-    const { providers, accounts, identity, grants, signIns } = this.#parts
+    const { providers, accounts, identity, grants } = this.#parts
     await this.#parts.limits.take('callback', exchange.request.clientIp)
     const provider = providers.require(providerId)
     const callback = await this.#callback(provider, 'sign-in', parameters, exchange)
@@ -99,21 +90,41 @@ export class OidcSignIn {
     const external = { provider: issuerKeyOf(provider.issuer), subject: login.subject }
     const known = await accounts.findByExternal(external)
     const result = await grants.evaluate(provider, login.claims)
-    const prove = () => this.#accountOf(provider, login, result, known?.id, actorOf(exchange))
+    let userId = 0
+    const prove = async () => {
+      userId = await this.#accountOf(provider, login, result, known?.id, actorOf(exchange))
+      return userId
+    }
     const facts = { isProof: login.isFresh, ...(login.hasSecondFactor ? { secondFactor: methodName } : {}) }
     try {
       const session = await identity.openProvenSession(known?.id ?? null, { ...attempt, ...facts }, prove)
-      const { userId, sessionId } = await identity.authenticate(session.accessToken)
-      const expiresAt = new Date(session.expiresAt)
-      await signIns.record({ provider, login, userId, sessionId, expiresAt })
+      const { sessionId } = await identity.authenticate(session.accessToken)
+      // The record stays while the rules of the roles can change the end of the session.
+      const expiresAt = new Date(session.maxExpiresAt)
+      await this.#record({ provider, login, userId, sessionId, expiresAt }, exchange)
       return { session, returnTo: safeReturnPath(returnTo) }
     } catch (error) {
-      if (isBusinessError(error) && error.reason === 'iam.second-factor-required') {
-        const user = await accounts.findByExternal(external)
-        if (user !== undefined) await signIns.record({ provider, login, userId: user.id, sessionId: null })
-      }
+      if (isBusinessError(error) && error.reason === 'iam.second-factor-required')
+        await this.#record({ provider, login, userId, sessionId: null }, exchange)
       throw error
     }
+  }
+
+  /**
+   * Records a sign-in. Ends it if the identity was unlinked before the record was stored, because the removal of the link
+   * only ends recorded sign-ins.
+   *
+   * @throws BusinessError "401" `sign-in-oidc.rejected`
+   */
+  async #record(record: SignInRecord, exchange: Exchange): Promise<void> {
+    const { signIns, accounts, identity } = this.#parts
+    await signIns.record(record)
+    const { provider, login, userId, sessionId } = record
+    const [issuerKey, subject] = [issuerKeyOf(provider.issuer), login.subject]
+    if ((await accounts.findByExternal({ provider: issuerKey, subject }))?.id === userId) return
+    await identity.endSessions(userId, sessionId === null ? [] : [sessionId], actorOf(exchange))
+    await signIns.remove({ userId, issuerKey, subject })
+    throw rejected('identity-unlinked')
   }
 
   /**
@@ -225,10 +236,6 @@ export class OidcSignIn {
 function assertDomainAllowed({ issuer, allowedDomains }: Provider, { email, hostedDomain }: ProviderLogin): void {
   if (!isDomainAllowed(allowedDomains, { issuer, email, hostedDomain })) throw businessError('domain-not-allowed')
 }
-
-/** Returns the error of every callback that is not valid. Only the audit contains the reason. */
-const rejected = (reason: string) =>
-  businessError('rejected', { cause: new RejectedProofError(`sign-in-oidc.${reason}`) })
 
 const attemptOf = ({ request, reply }: Exchange, { id }: Provider, method: string): LoginAttempt => ({
   clientIp: request.clientIp,

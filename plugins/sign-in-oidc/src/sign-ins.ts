@@ -16,7 +16,7 @@ const maxSessionMs = 365 * 86_400_000
 const maxIdTokenLength = 16_384
 const purpose = 'sign-in-oidc.id-token'
 
-interface SignInRecord {
+export interface SignInRecord {
   readonly provider: Pick<Provider, 'id' | 'issuer'>
   readonly login: Pick<ProviderLogin, 'subject' | 'sid' | 'idToken'>
   readonly userId: number

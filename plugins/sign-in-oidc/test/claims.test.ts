@@ -168,7 +168,7 @@ onDatabase(t, 'the writer of a rule needs everything that it grants', async (t, 
 })
 
 onDatabase(t, 'a rule applies only to the issuer and the client for which it was written', async (t, db) => {
-  const { addRule, createRole, centre, provider, call, token } = await startWithRoles(t, db)
+  const { addRule, createRole, accounts, centre, provider, call, token } = await startWithRoles(t, db)
   await addRule({ roleId: await createRole('ops') })
   const preview = async () => {
     const body = { provider: 'kc', claims: JSON.stringify({ sub: 'x', groups: ['ops'] }) }
@@ -183,6 +183,16 @@ onDatabase(t, 'a rule applies only to the issuer and the client for which it was
   const back = { key: providersKey, action: 'set', value: { kc: entryOf(provider, { createAccounts: false }) } }
   await centre.save([back] as never, { actor: { name: 'test' } })
   t.equal((await preview()).outcome, 'account-missing')
+  const clerk = await createRole('clerk', ['sign-in-oidc:rule:view'], 'org')
+  const logIn = { username: 'clerk', password: administrator.password }
+  await accounts.create({ ...logIn, roleIds: [clerk] }, system)
+  const { data } = await call('POST', '/api/v1/auth/login', { body: logIn })
+  const asClerk = { token: data.accessToken, body: { provider: 'kc', claims: '{"sub":"x"}' } }
+  t.equal(
+    describeOutcome(await call('POST', '/api/v1/admin/oidc/preview', asClerk)),
+    '403 iam.scope-all-required',
+    'the result tells whether an account exists',
+  )
   const invalid = { token, body: { provider: 'kc', claims: '[1]' } }
   t.equal(describeOutcome(await call('POST', '/api/v1/admin/oidc/preview', invalid)), '400 sign-in-oidc.claims-invalid')
 })

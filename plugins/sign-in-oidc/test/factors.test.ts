@@ -1,6 +1,6 @@
 /** Tests fresh proofs through a provider, and second factors after it. */
 import { onDatabase } from '@plinth/dev/testing/database'
-import { identity, proofMethod } from '@plinth/iam'
+import { identity, loginGuard, proofMethod } from '@plinth/iam'
 import { definePlugin } from '@plinth/kernel'
 import t from 'tap'
 import { describeOutcome, newBrowser, oidc, rejected, startWithProvider, system } from './fixtures/product.ts'
@@ -230,4 +230,65 @@ onDatabase(t, 'a sign-in that waits for a second factor ends with its identity, 
   await accounts.bindExternal(userId, spare, system)
   await accounts.unbindExternal(userId, { provider: String(row?.provider), subject: 'anna' }, system)
   t.equal(await complete(second.data.pendingToken), 'iam.pending-sign-in-invalid', 'after the identity was removed')
+})
+
+/** Runs work in the middle of the next sign-in: before the account is read again, or after the session was opened. */
+function interruption() {
+  const state: { stage?: 'before' | 'after'; work: () => Promise<void> } = { work: async () => {} }
+  const at = (stage: 'before' | 'after') => async () => {
+    if (state.stage !== stage) return
+    delete state.stage
+    await state.work()
+  }
+  const plugin = definePlugin({
+    id: 'test.interruption',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    contributes: [loginGuard.of({ interruption: { beforeAttempt: at('before'), afterAttempt: at('after') } })],
+    setup: () => undefined,
+  })
+  return { state, plugin }
+}
+
+for (const [kind, factors] of Object.entries({ 'a session': [], 'a sign-in that waits': [stubFactor] }))
+  onDatabase(t, `an identity that is unlinked during a sign-in opens no session: ${kind}`, async (t, db) => {
+    const { state, plugin } = interruption()
+    const product = await startWithProvider(t, db, { plugins: [plugin, ...factors] })
+    const { signIn, call, identity, accounts } = product
+    const query = async (sql: string) => product.db.query<{ readonly id: number }>(sql)
+    const [admin] = await query("select id from iam_user where username = 'admin'")
+    const origin = { ...system, method: 'test', identifier: 'admin', secondFactor: 'stub', setHeader: () => {} }
+    const { accessToken: token } = await identity.openSession(Number(admin?.id), origin)
+    for (const stage of ['before', 'after'] as const) {
+      await signIn('kc', stage)
+      const [row] = await query('select id, user_id from oidc_identity')
+      const userId = Number((row as { readonly user_id?: number } | undefined)?.user_id)
+      await accounts.bindExternal(userId, { provider: 'spare', chainType: 'spare', subject: stage }, system)
+      state.work = async () => {
+        const removed = await call('DELETE', `/api/v1/admin/oidc/identities/${row?.id}`, { token })
+        t.equal(describeOutcome(removed), '200')
+      }
+      state.stage = stage
+      t.equal(describeOutcome(await signIn('kc', stage)), rejected, stage)
+      t.strictSame(await identity.sessionsOpenedBy(userId, 'oidc'), [], `${stage}: no session`)
+      for (const table of ['iam_pending_sign_in', 'oidc_sign_in', 'oidc_identity'])
+        t.strictSame(await query(`select id from ${table}`), [], `${stage}: ${table}`)
+    }
+  })
+
+onDatabase(t, 'a session whose role lives longer later still ends by a logout at the provider', async (t, db) => {
+  const product = await startWithProvider(t, db, { config: { 'platform.iam.token.lifetime': '30d' } })
+  const { signIn, accounts, call, adminToken } = product
+  const role = { code: 'short', name: 'short', dataScope: 'self', permissions: [] }
+  const created = await call('POST', '/api/v1/admin/iam/roles', { token: await adminToken(), body: role })
+  await product.db.execute('update iam_role set session_lifetime = ? where id = ?', [3_600_000, created.data.id])
+  const first = (await signIn('kc', 'anna')).data.accessToken
+  const anna = (await call('GET', '/api/v1/iam/users/me', { token: first })).data
+  await accounts.adjustGrants(anna.id, async () => ({ add: [created.data.id], remove: [] }), system)
+  const { data } = await signIn('kc', 'anna')
+  t.ok(Date.parse(data.expiresAt) < Date.now() + 2 * 3_600_000, 'the rule of the role')
+  t.notOk('maxExpiresAt' in data)
+  const records = await product.db.query<{ readonly expires_at: string }>('select expires_at from oidc_sign_in')
+  t.equal(records.length, 2)
+  for (const { expires_at: end } of records) t.ok(new Date(end).getTime() > Date.now() + 29 * 86_400_000)
 })

@@ -58,8 +58,12 @@ export function respondWithSession(
 }
 
 /** Returns a session with its token, or without it and with the cookie. */
-export const returnSession = (opened: Session, choice: Choice, request: Browser, reply: HttpReply) =>
-  choice === 'cookie' ? respondWithCookie(opened, request, reply) : opened
+export const returnSession = (
+  { maxExpiresAt: _, ...opened }: Session,
+  choice: Choice,
+  request: Browser,
+  reply: HttpReply,
+) => (choice === 'cookie' ? respondWithCookie(opened, request, reply) : opened)
 
 /** Name of the session cookie of a browser without HTTPS (decision E13). */
 export const sessionCookie = 'plinth-session'
@@ -147,7 +151,11 @@ export function assertSameSitePage(request: Caller): void {
 }
 
 /** Sets the session cookie. Returns the session without the token. */
-function respondWithCookie({ accessToken, ...session }: Session, request: Browser, reply: HttpReply) {
+function respondWithCookie(
+  { accessToken, ...session }: Omit<Session, 'maxExpiresAt'>,
+  request: Browser,
+  reply: HttpReply,
+) {
   const place = placeOf(request)
   reply.header('set-cookie', `${place.name}=${accessToken}; ${attributesOf(place)}`)
   return { ...session, accessToken: null }

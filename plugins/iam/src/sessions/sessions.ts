@@ -133,7 +133,8 @@ export class Sessions {
 
   async #opened(session: Token, accessToken: string): Promise<Session> {
     const end = endOfSession(session, await signInPolicyOf(this.#parts.db.fork(), session.userId))
-    return { accessToken, tokenType: 'Bearer', expiresAt: new Date(end).toISOString() }
+    const [expiresAt, maxExpiresAt] = [new Date(end).toISOString(), session.expiresAt.toISOString()]
+    return { accessToken, tokenType: 'Bearer', expiresAt, maxExpiresAt }
   }
 
   /** Ends the oldest sessions if a user has more than `platform.iam.token.max-per-user`. */
