@@ -1,6 +1,6 @@
 import { containsFoldedText } from '@plinth/database'
 import { operatorVisibleTo, type Viewer } from '@plinth/http'
-import { localize, maskedValue } from '@plinth/kernel'
+import { guardsPermission, localize, maskedValue } from '@plinth/kernel'
 import type { CatalogueEntry } from '@plinth/kernel/host'
 import type { Static } from 'typebox'
 import type { ConfigItem } from './contract.ts'
@@ -113,7 +113,8 @@ export function itemView(item: ConfigItem, reader: Reader): ItemView {
   const { key, declaration, explanation, stored, destinationVersion, problem } = item
   const { locale } = reader
   const { effective, sources = [], pendingRestart = false, refused } = explanation ?? {}
-  const { permission } = declaration ?? {}
+  // See `deniedKeys`.
+  const permission = declaration === undefined ? guardsPermission : declaration.permission
   const group = groupOf(item)
   const isForeign = reader.mayChange?.(declaration === undefined ? '' : group) === false
   const isDenied = isForeign || (permission !== undefined && reader.principal?.can(permission) === false)

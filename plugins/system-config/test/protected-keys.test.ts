@@ -120,3 +120,23 @@ onSqlite(t, 'a key with a permission changes only if the actor has the permissio
     cases.map(([name, expected]) => [name, expected]),
   )
 })
+
+onSqlite(t, 'a value of a removed plugin is removed only with the permission for guards', async (t, db) => {
+  const first = await startOn(t, db, { plugins: [guarded, samplePlugin] })
+  await first.centre.save([set(guard, 6), set('platform.sample.limit', 7)], { actor: cli })
+  await first.running.stop('plugins removed')
+  const { centre } = await startOn(t, db, { plugins: [] })
+  let proofs = 0
+  const remove = (actor: Actor, name: string) =>
+    centre.save([reset(name)], { actor: { ...actor, assertFresh: () => void proofs++ } }).then(
+      () => 'removed',
+      ({ code, reason, data }) => [code, reason, data?.permissions],
+    )
+  const denied = ['403', 'system-config.key-protected', [guardsPermission]]
+  t.strictSame(await remove(actorWith('system-config:save'), guard), denied)
+  t.equal((await centre.get(guard)).stored?.value, 6)
+  t.equal(proofs, 0)
+  t.equal(await remove(actorWith(guardsPermission), guard), 'removed')
+  t.ok(proofs > 0, 'with a recent proof of identity')
+  t.equal(await remove(cli, 'platform.sample.limit'), 'removed', 'the command line')
+})

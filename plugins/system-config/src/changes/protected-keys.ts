@@ -1,4 +1,4 @@
-import { bilingual, localize } from '@plinth/kernel'
+import { bilingual, guardsPermission, localize } from '@plinth/kernel'
 import type { CatalogueEntry } from '@plinth/kernel/host'
 import type { Actor, KeyProblem } from '../contract.ts'
 import { businessError, savePermission } from '../declarations.ts'
@@ -35,9 +35,12 @@ export function deniedKeys(
   return changes.flatMap((change): DeniedKey[] => {
     const { key } = change
     const entry = catalogue.get(key)
-    // A value that no loaded plugin declares belongs to no group.
-    if (entry === undefined)
-      return mayChange('') ? [] : [{ entry: { key, title: { en: key, 'zh-CN': key } }, permission: savePermission }]
+    // A value that no loaded plugin declares belongs to no group. Its plugin may come back, and may use it as a guard.
+    if (entry === undefined) {
+      const permission = mayChange('') ? guardsPermission : savePermission
+      const isAllowed = mayChange('') && (can(permission) || !stored.values.has(key))
+      return isAllowed ? [] : [{ entry: { key, title: { en: key, 'zh-CN': key } }, permission }]
+    }
     if (!isStoredValueChanged(change, entry, stored)) return []
     const replacement = catalogue.get(entry.deprecated?.replacement ?? '')
     const concerned = replacement === undefined ? [entry] : [entry, replacement]
@@ -50,7 +53,10 @@ export function deniedKeys(
   })
 }
 
-/** Returns whether the changes concern a secret, or a key that decides about access and so has a permission of its own. */
+/**
+ * Returns whether the changes concern a secret, a key that decides about access and so has a permission of its own, or a
+ * value that no loaded plugin declares.
+ */
 export const needsFreshProof = (
   changes: readonly SettledChange[],
   stored: StoredConfig,
@@ -60,7 +66,7 @@ export const needsFreshProof = (
     const entry = catalogue.get(change.key)
     const isSecret = entry?.sensitive === true || stored.values.get(change.key)?.sensitive === true
     const permission = entry?.permission ?? catalogue.get(entry?.deprecated?.replacement ?? '')?.permission
-    if (entry === undefined) return isSecret
+    if (entry === undefined) return stored.values.has(change.key)
     return (isSecret || permission !== undefined) && isStoredValueChanged(change, entry, stored)
   })
 
