@@ -3,7 +3,8 @@ import { useEffect, useRef, useState } from 'react'
 import { useLanguage } from '../../app/app.tsx'
 import { Notice } from '../../app/notice.tsx'
 import { addTexts } from '../../text/texts.ts'
-import type { Account } from '../api/operations.ts'
+import { useApi } from '../api/context.tsx'
+import { type Account, type Callable, ownAccount } from '../api/operations.ts'
 import {
   type PendingSignIn,
   type SecondFactorWay,
@@ -33,40 +34,40 @@ interface SecondStepProps {
 /** The second step of a sign-in: a second factor, or its set-up if the user must have one. */
 export default function SecondStep({ pending, onRestart, ...props }: SecondStepProps) {
   const { translate } = useLanguage()
-  const [done, setDone] = useState<Exclude<SignInResult, { readonly pending: unknown }>>()
+  const api = useApi()
+  const [codes, setCodes] = useState<readonly string[]>()
   const section = useRef<HTMLElement>(null)
-  const codes = done?.opened.recoveryCodes ?? []
   // The button of the first step is gone, so the focus moves to the first way of the second one.
   // biome-ignore lint/correctness/useExhaustiveDependencies: each stage moves the focus once
-  useEffect(() => section.current?.querySelector<HTMLElement>('input, button')?.focus(), [codes.length])
-  const onResult = (result: SignInResult) => {
-    if ('pending' in result) return onRestart()
-    if (result.opened.recoveryCodes === undefined) return props.onSignedIn(result.account)
-    setDone(result)
-  }
-  const Step = pending.isSetUp ? SetUp : Prove
+  useEffect(() => section.current?.querySelector<HTMLElement>('input, button')?.focus(), [codes])
+  const onResult = (result: SignInResult) => ('pending' in result ? onRestart() : props.onSignedIn(result.account))
+  // The session is open, so the page can also be loaded again.
+  const onSaved = () => void api.call<Account>(ownAccount, {}).then(props.onSignedIn, () => location.reload())
+  const step = { way: props.way, pending }
   return (
     <section ref={section} className={classes.step} aria-label={translate('factors.step')}>
-      {done === undefined ? (
+      {codes === undefined ? (
         <>
-          <Step way={props.way} pending={pending} onResult={onResult} />
+          {pending.isSetUp ? <SetUp {...step} onCodes={setCodes} /> : <Prove {...step} onResult={onResult} />}
           <Anchor component="button" type="button" ta="start" onClick={onRestart}>
             {translate('factors.restart')}
           </Anchor>
         </>
       ) : (
-        <RecoveryCodes codes={codes} onDone={() => props.onSignedIn(done.account)} />
+        <RecoveryCodes codes={codes} onDone={onSaved} />
       )}
     </section>
   )
 }
 
-interface StepProps extends Pick<SecondStepProps, 'way' | 'pending'> {
-  onResult(result: SignInResult): void
-}
+type StepProps = Pick<SecondStepProps, 'way' | 'pending'>
 
 /** Asks for a second factor of the user. */
-function Prove({ way, pending: { token: pendingToken, methods }, onResult }: StepProps) {
+function Prove({
+  way,
+  pending: { token: pendingToken, methods },
+  onResult,
+}: StepProps & { onResult(result: SignInResult): void }) {
   const { translate } = useLanguage()
   const prove = useSignIn()
   const [hasPasskey, hasTotp, hasCodes] = ['passkey', 'totp', 'recovery-code'].map((name) => methods.includes(name))
@@ -125,10 +126,24 @@ function Prove({ way, pending: { token: pendingToken, methods }, onResult }: Ste
   )
 }
 
-/** Lets a user set up the second factor that a role requires. */
-function SetUp({ way, pending: { token: pendingToken, methods }, onResult }: StepProps) {
+interface SetUpResult {
+  readonly recoveryCodes: readonly string[]
+}
+
+/**
+ * Lets a user set up the second factor that a role requires. Nothing else is read before the recovery codes are shown,
+ * because only this response contains them.
+ */
+function SetUp({
+  way,
+  pending: { token: pendingToken, methods },
+  onCodes,
+}: StepProps & { onCodes(codes: readonly string[]): void }) {
   const { translate } = useLanguage()
-  const prove = useSignIn()
+  const api = useApi()
+  const send = (operation: Callable) => (body: object, signal: AbortSignal) =>
+    api.call<SetUpResult>(operation, { body: { ...body, session: 'cookie' }, signal })
+  const onDone = ({ recoveryCodes }: SetUpResult) => onCodes(recoveryCodes)
   const input = { pendingToken }
   const hasPasskey = methods.includes('passkey') && canUsePasskeys
   const hasTotp = methods.includes('totp')
@@ -146,20 +161,13 @@ function SetUp({ way, pending: { token: pendingToken, methods }, onResult }: Ste
             options={way.setUpPasskeyOptions}
             input={input}
             labels={{ action: translate('factors.passkey.add'), failed: translate('factors.failed') }}
-            send={(body, signal) => prove(way.setUpPasskey, body, signal)}
-            onDone={onResult}
+            send={send(way.setUpPasskey)}
+            onDone={onDone}
           />
         </>
       )}
       {hasPasskey && hasTotp && <p className={signIn.or}>{translate('admin.sign-in.or')}</p>}
-      {hasTotp && (
-        <TotpSetUp
-          options={way.setUpTotpOptions}
-          input={input}
-          send={(body, signal) => prove(way.setUpTotp, body, signal)}
-          onDone={onResult}
-        />
-      )}
+      {hasTotp && <TotpSetUp options={way.setUpTotpOptions} input={input} send={send(way.setUpTotp)} onDone={onDone} />}
       {!hasPasskey && !hasTotp && <p>{translate('factors.set-up.none')}</p>}
     </>
   )

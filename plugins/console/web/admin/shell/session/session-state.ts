@@ -86,7 +86,6 @@ export interface PendingSignIn {
 
 /** Members of the response to a sign-in that this page reads. */
 interface OpenedSession {
-  readonly recoveryCodes?: readonly string[]
   readonly returnTo?: string | null
 }
 
