@@ -39,9 +39,10 @@ const actorOf = (request: Caller): Actor => ({ ...operatorOf(request), userAgent
 
 /**
  * Checks that the caller may change the own factors. Otherwise the password alone could replace a second factor
- * (ASVS 7.5.1).
+ * (ASVS 7.5.1), or a stolen session could add one.
  */
-const assertMayChange = (request: Parameters<typeof assertFresh>[0]) => assertFresh(request, fresh, { strongest: true })
+const assertMayChange = (request: Parameters<typeof assertFresh>[0]) =>
+  assertFresh(request, fresh, { strongest: true, always: true })
 
 const fresh = '5m'
 const changeReasons = ['iam.proof-required', 'iam.user-unknown']

@@ -1,6 +1,6 @@
 /** Tests changes of factors: which proof they need, what cannot be removed, resets, notices and data of users. */
 import { onDatabase, onEachDatabase } from '@plinth/dev/testing/database'
-import { accounts, personalRecords } from '@plinth/iam'
+import { accounts, identity, personalRecords } from '@plinth/iam'
 import recovery from '@plinth/iam/recovery'
 import t from 'tap'
 import { auth, factor, outcomeOf, type Product, password, startAuthenticators, system } from './fixtures/product.ts'
@@ -327,4 +327,33 @@ onDatabase(t, 'a new password by mail does not remove the second factor', async 
   t.equal(outcomeOf(waiting), '401 iam.second-factor-required')
   const completed = await post(`${factor}/totp`, { pendingToken: waiting.data.pendingToken, code: code() })
   t.equal(outcomeOf(completed), '200')
+})
+
+onDatabase(t, 'a stolen session cannot change factors while fresh proofs are off', async (t, db) => {
+  const product = await startAuthenticators(t, db)
+  const { call, post, createUser, addTotp, clock, running } = product
+  const proof = provenBy(product)
+  const user = await createUser()
+  await clock.advance(300_001)
+  const begin = (token: string) => post(`${auth}/totp/options`, {}, { token })
+  const stolen = await begin(user.token)
+  t.strictSame([outcomeOf(stolen), stolen.data.methods], [required, ['password']])
+  t.equal(outcomeOf(await post(`${auth}/passkeys/options`, {}, { token: user.token })), required)
+  const token = await proof.password(user.token)
+  await addTotp(token)
+  await clock.advance(300_001)
+  for (const path of ['totp', 'passkeys/1'])
+    t.equal(outcomeOf(await call('DELETE', `${auth}/${path}`, { token })), required, path)
+  t.equal(outcomeOf(await post(`${auth}/recovery-codes`, {}, { token })), required)
+  const again = await proof.password(token)
+  t.equal(outcomeOf(await call('DELETE', `${auth}/totp`, { token: again })), '200', 'a proof by any method is enough')
+
+  // A user who can prove nothing adds the first factor.
+  const people = running.service(accounts)
+  const subject = { provider: 'wallet', chainType: 'evm', subject: 'x' }
+  const { account } = await people.resolveExternal(subject, { username: 'walter', fallbackPrefix: 'w' }, system)
+  const origin = { ...system, method: 'wallet', identifier: 'walter', setHeader: () => {} }
+  const { accessToken } = await running.service(identity).openSession(account.id, origin)
+  await clock.advance(300_001)
+  t.equal(outcomeOf(await begin(accessToken)), '200')
 })

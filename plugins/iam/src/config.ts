@@ -151,9 +151,9 @@ export const keys = {
   'platform.iam.fresh-proof.enabled': key.boolean({
     title: { en: 'Ask for a fresh proof of identity', 'zh-CN': '重要操作前再次验证身份' },
     description: {
-      en: 'Operations on secrets, permissions, users and money then need a proof of identity of the last 5 minutes in the same session. API clients get the code 401 with the reason iam.proof-required.',
+      en: 'Operations on secrets, permissions, users and money then need a proof of identity of the last 5 minutes in the same session. Changes of second factors and linked identities always need one. API clients get the code 401 with the reason iam.proof-required.',
       'zh-CN':
-        '涉及密钥、权限、用户和资金的操作要求同一会话在最近 5 分钟内验证过身份。API 客户端会收到代码 401 和原因 iam.proof-required。',
+        '涉及密钥、权限、用户和资金的操作要求同一会话在最近 5 分钟内验证过身份。更改第二因素和关联身份始终需要验证。API 客户端会收到代码 401 和原因 iam.proof-required。',
     },
     default: false,
     reload: 'live',

@@ -52,7 +52,8 @@ export interface Principal {
    *
    * @param maxAge duration, for example `5m`
    * @param options `strongest`: the proof must be at least as strong as the strongest method that the user can use, for
-   *   operations that change how the user signs in
+   *   operations that change how the user signs in; `always`: while fresh proofs are disabled, such an operation needs a
+   *   proof by any method, unless the user has no method
    * @throws BusinessError "401" `iam.proof-required`, directly or as a rejection
    */
   assertFresh(maxAge: string, options?: FreshProofOptions): void | Promise<void>
@@ -60,6 +61,7 @@ export interface Principal {
 
 export interface FreshProofOptions {
   readonly strongest?: boolean
+  readonly always?: boolean
 }
 
 /** Origin of a call and its stated reason, for the audit. */

@@ -57,7 +57,8 @@ export const actorOfOperator = (request: GuardedRequest) => ({
 const assertPage = (request: Parameters<typeof assertMaySetCookie>[1]) => assertMaySetCookie('cookie', request)
 
 /** A change of the ways to sign in needs a proof by the strongest method of the user. */
-const assertMayChange = (request: Pick<GuardedRequest, 'principal'>) => assertFresh(request, '5m', { strongest: true })
+const assertMayChange = (request: Pick<GuardedRequest, 'principal'>) =>
+  assertFresh(request, '5m', { strongest: true, always: true })
 
 const identityView = Type.Object({
   id,

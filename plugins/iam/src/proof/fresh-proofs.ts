@@ -54,18 +54,18 @@ export class FreshProofs {
   }
 
   /**
-   * Checks that the caller has proven the identity recently. Does nothing while fresh proofs are disabled. Returns
-   * without a promise if the proof is recent.
+   * Checks that the caller has proven the identity recently. While fresh proofs are disabled, only checks operations with
+   * `always`. Returns without a promise if the proof is recent.
    *
    * @param maxAge duration, for example `5m`
    * @param options see `Principal.assertFresh`
    * @throws BusinessError "401" `iam.proof-required` with `maxAgeSeconds` and `methods`, the strongest method first
    */
   assert(session: CallerSession, maxAge: string, options: FreshProofOptions = {}): void | Promise<void> {
-    if (!this.isEnabled) return
+    if (!this.isEnabled && options.always !== true) return
     const maxAgeMs = parseDuration(maxAge) ?? 0
     if (!this.#isFresh(session, maxAgeMs)) return this.#reject(session, maxAgeMs, options)
-    if (options.strongest === true) return this.#assertStrongest(session, maxAgeMs)
+    if (options.strongest === true && this.isEnabled) return this.#assertStrongest(session, maxAgeMs)
   }
 
   /** Returns the names of the methods that the user can use now, the strongest first. */
@@ -102,9 +102,11 @@ export class FreshProofs {
     { userId, sessionId }: CallerSession,
     maxAgeMs: number,
     { strongest = false }: FreshProofOptions,
-  ): Promise<never> {
+  ): Promise<void> {
     const ranked = sessionId === 0 ? [] : await this.#rankedMethodsOf(userId)
-    const methods = (strongest ? strongestOf(ranked) : ranked).map(({ name }) => name)
+    // Otherwise a user without a method could never add the first one.
+    if (!this.isEnabled && sessionId !== 0 && ranked.length === 0) return
+    const methods = (strongest && this.isEnabled ? strongestOf(ranked) : ranked).map(({ name }) => name)
     const text = methods.length > 0 ? 'proof-required' : sessionId === 0 ? 'proof-without-session' : 'proof-impossible'
     throw businessError('proof-required', { text, data: { maxAgeSeconds: maxAgeMs / 1000, methods } })
   }
