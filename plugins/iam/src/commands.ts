@@ -110,9 +110,13 @@ const adminRecover: Command = {
   options: [
     { flags: '--username <name>', description: 'user name' },
     { flags: '--password-stdin', description: 'read the password from standard input instead of asking for it' },
+    {
+      flags: '--drop-factor-rule',
+      description: 'if no loaded plugin offers a second factor, no longer require one of the roles of the user',
+    },
   ],
   async run({ services, own }, { options, output, signal }) {
-    const { username, passwordStdin } = options
+    const { username, passwordStdin, dropFactorRule } = options
     if (typeof username !== 'string')
       throw iamError('PLINTH_IAM_RECOVER_OPTIONS', { reason: 'The option --username is missing' })
     await assertMigrated(services.database)
@@ -122,20 +126,28 @@ const adminRecover: Command = {
     const recovery = own(credentials)
     const password = await readPassword({ fromStandardInput: passwordStdin === true, signal })
     const passwordHash = await recovery.hashPassword(account.id, password)
-    const { endedSessions, secondFactors } = await recovery.change(account.id, actor, async (locked) => {
+    const facts = await recovery.change(account.id, actor, async (locked) => {
       locked.setPassword(passwordHash)
-      const removed = await locked.resetSecondFactors()
-      const ended = await locked.endCredentials()
-      const facts = { endedSessions: ended, secondFactors: removed }
-      await locked.record('user.recover', facts)
-      return facts
+      const secondFactors = await locked.resetSecondFactors()
+      const endedSessions = await locked.endCredentials()
+      const unmet = await locked.unmetFactorRules(dropFactorRule === true)
+      const [droppedRules, unmetRules] = dropFactorRule === true ? [unmet, []] : [[], unmet]
+      await locked.record('user.recover', { endedSessions, secondFactors, droppedRules })
+      return { endedSessions, secondFactors, droppedRules, unmetRules }
     })
+    const { secondFactors, droppedRules, unmetRules } = facts
     const { id, enabled } = account
     const note = enabled ? '' : ' The account is disabled: another administrator must enable it.'
     const factors = secondFactors.length === 0 ? '' : ` Removed second factors: ${secondFactors.join(', ')}.`
+    const dropped =
+      droppedRules.length === 0 ? '' : ` These roles no longer require a second factor: ${droppedRules.join(', ')}.`
+    const unmet =
+      unmetRules.length === 0
+        ? ''
+        : ` The user still cannot sign in: these roles require a second factor, and no loaded plugin offers one: ${unmetRules.join(', ')}. Add such a plugin, for example @plinth/authenticators, or run the command again with --drop-factor-rule.`
     output.result(
-      { id, username, endedSessions, secondFactors, enabled },
-      `Set the password of "${username}".${factors}${note}`,
+      { id, username, ...facts, enabled },
+      `Set the password of "${username}".${factors}${dropped}${note}${unmet}`,
     )
   },
 }

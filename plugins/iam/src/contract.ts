@@ -495,6 +495,13 @@ export interface LockedCredentials {
    */
   resetSecondFactors(): Promise<readonly string[]>
   /**
+   * Returns the codes of the roles by which the user must have a second factor although no loaded plugin offers one, so that
+   * the user cannot sign in.
+   *
+   * @param drop true: removes this rule from the roles, for all their users
+   */
+  unmetFactorRules(drop: boolean): Promise<readonly string[]>
+  /**
    * Checks that an actor may change the account.
    *
    * @throws BusinessError "404" `iam.user-unknown` out of the data scope, "403" `iam.beyond-own-authority`

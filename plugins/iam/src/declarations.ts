@@ -232,6 +232,7 @@ export const audited: Readonly<Record<string, AuditTexts>> = {
       enabled: { title: text('Enabled', '启用') },
       endedSessions: { title: text('Ended sessions', '已结束的会话') },
       secondFactors: { title: text('Removed second factors', '已移除的第二因素') },
+      droppedRules: { title: text('Roles that no longer require a second factor', '不再要求第二因素的角色') },
       passkey: { title: text('Passkey', '通行密钥') },
       provider: { title: text('Provider', '提供方') },
       phase: {

@@ -11,7 +11,7 @@ import {
   secondFactorsReset,
 } from '../contract.ts'
 import { businessError } from '../declarations.ts'
-import { ExternalIdentityRow, User } from '../entities.ts'
+import { ExternalIdentityRow, Role, User, UserRole } from '../entities.ts'
 import type { ProofMethod } from '../proof/contract.ts'
 import type { Login } from '../sessions/login.ts'
 import { loginLookupOf, normalizeOptionalEmail } from './account-names.ts'
@@ -101,6 +101,14 @@ export class CredentialService implements Credentials {
         if (methods.length > 0)
           await events?.publish(secondFactorsReset, { userId: id, methods }, { key: `user:${id}` })
         return methods
+      },
+      async unmetFactorRules(drop) {
+        if ([...proofMethods.values()].some(({ secondFactor }) => secondFactor?.canSetUp?.() === true)) return []
+        const roleIds = (await em.find(UserRole, { userId: id })).map(({ roleId }) => roleId)
+        const where = { id: { $in: roleIds }, secondFactorFrom: { $lte: new Date(clock.now()) } }
+        const roles = await em.find(Role, where, { orderBy: { code: 'asc' } })
+        if (drop) for (const role of roles) role.secondFactorFrom = null
+        return roles.map(({ code }) => code)
       },
       async assertMayBeChangedBy(other) {
         await userInScope(em, id, other)
