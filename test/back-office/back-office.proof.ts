@@ -142,7 +142,7 @@ t.test(
     }
     await choose('EN')
     await tryChannel(t, { page, look, open })
-    await readInbox({ page, look, open, root })
+    await readInbox(english, { page, look, open, root })
     t.strictSame(elsewhere, [])
   },
 )
@@ -189,22 +189,25 @@ async function tryChannel(
 }
 
 /** Checks that a message to the signed-in user is counted in the navigation immediately, until it is read. */
-async function readInbox({
-  page,
-  look,
-  open,
-  root,
-}: Pick<Awaited<ReturnType<typeof signIn>>, 'page' | 'look' | 'open'> & { readonly root: Root }) {
+async function readInbox(
+  pages: readonly Entry[],
+  {
+    page,
+    look,
+    open,
+    root,
+  }: Pick<Awaited<ReturnType<typeof signIn>>, 'page' | 'look' | 'open'> & { readonly root: Root },
+) {
   const { items } = await root('GET', 'admin/iam/users?keyword=root')
   const message = { subject: 'Tea at four', content: 'In the kitchen.' }
   await root('POST', 'notifications/send', { channels: ['database'], recipientUserIds: [items[0].id], ...message })
-  await page.getByRole('link', { name: 'Messages Unread messages 1' }).waitFor()
-  await open({ id: 'notification.inbox', title: 'My inbox', place: 'notification.messages' })
+  await page.locator('aside').getByRole('link', { name: 'root Unread messages 1', exact: true }).waitFor()
+  await open(pages.find(({ id }) => id === 'notification.inbox') as Entry)
   await page.locator('main tbody').getByText('Tea at four').waitFor()
   await look('an unread message', 'body')
   await page.getByRole('button', { name: 'Mark all as read' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Mark all', exact: true }).click()
-  await page.locator('aside').getByRole('link', { name: 'Messages', exact: true }).waitFor()
+  await page.locator('aside').getByRole('link', { name: 'root', exact: true }).waitFor()
 }
 
 const mainPages = [
