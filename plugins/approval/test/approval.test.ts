@@ -57,8 +57,13 @@ async function start(t: Test, db: TestDatabase, config: KeyValues = {}, clock = 
     running,
     clock,
     guard: running.service(approvals),
-    list: async (query = '', as: Record<string, string> = headers) =>
-      (await server.inject({ url: `/api/v1/admin/approvals${query}`, headers: as })).json(),
+    list: async (query = '', as: Record<string, string> = headers, language = 'en') =>
+      (
+        await server.inject({
+          url: `/api/v1/admin/approvals${query}`,
+          headers: { ...as, 'accept-language': language },
+        })
+      ).json(),
   }
 }
 
@@ -99,6 +104,8 @@ onDatabase(
       sourceState: 'reviewed',
     })
     t.match(data.items[4], { result: 'approved', reason: null, actorUserId: null, actorName: 'task' })
+    t.equal(data.items[4].actionName, 'Refunds')
+    t.equal((await list('', undefined, 'zh-CN')).data.items[4].actionName, '退款', 'in the language of the reader')
     t.equal((await list('?workflow=shop.sale')).data.total, 1)
     t.equal((await list('?sourceType=refund&sourceId=4711')).data.total, 6)
     t.equal((await list('?sourceId=other')).data.total, 7, 'an id alone names nothing')

@@ -113,7 +113,9 @@ class Routes {
       request: { query: reader.schema },
       response: listPage(shape.schemas.view),
       reasons: [],
-      handler: ({ query, ...request }, store, parts) => {
+      // The language of a request is an accessor, which a copy of the request would lose.
+      handler: (request, store, parts) => {
+        const { query } = request
         const search = { text: String(query['keyword'] ?? ''), properties: list.search ?? [] }
         const find: Parameters<typeof listResponse>[2] = async (window) => {
           const found = await store.find(reader.whereOf(query), window, search)
