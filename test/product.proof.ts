@@ -9,6 +9,7 @@ import {
   authorize,
   dataDirectory,
   quickstart,
+  readinessOf,
   runProgram,
   send,
   startProcess,
@@ -218,15 +219,15 @@ t.test(
     // The timeout is long, because on a slow disk one process may block the other one for a long time.
     const settings = { 'platform.database.sqlite.file': file, 'platform.database.sqlite.busy-timeout': '1m' }
     const both = await Promise.all([startProcess(t, quickstart, settings), startProcess(t, quickstart, settings)])
-    for (const { url } of both) {
-      t.equal((await fetch(`${url}/health/ready`)).status, 200)
+    for (const one of both) {
+      t.equal(await readinessOf(one), 'ready')
     }
     for (const { child, ended } of both) {
       child.kill('SIGKILL')
       await ended()
     }
     const again = await startProcess(t, quickstart, settings)
-    t.equal((await fetch(`${again.url}/health/ready`)).status, 200)
+    t.equal(await readinessOf(again), 'ready')
     again.child.kill('SIGTERM')
     t.same(await again.ended(), [0, null])
   },
@@ -267,7 +268,7 @@ t.test(
     t.match(unasked, { code: 1, stderr: /it cannot be asked: Plugin "iam\.verification" failed/ })
     t.match(await plinth('config', 'reset', engine, sender), { code: 0, stderr: /iam\.verification/ })
     const running = await startProcess(t, quickstart, settings)
-    t.equal((await fetch(`${running.url}/health/ready`)).status, 200)
+    t.equal(await readinessOf(running), 'ready')
     running.child.kill('SIGTERM')
     t.same(await running.ended(), [0, null])
   },
