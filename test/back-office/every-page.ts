@@ -75,7 +75,8 @@ export async function walkPages(
     await look({ name: id, part: 'main' })
     if (dialogs) await walkDialogs(page, id, look)
     for (const detail of details) {
-      const link = page.locator(`main tbody a[href*="/${detail}/"]`).first()
+      const inRow = page.locator(`main tbody a[href*="/${detail}/"]`)
+      const link = ((await inRow.count()) > 0 ? inRow : page.locator(`main a[href$="/${detail}"]`)).first()
       if ((await link.count()) === 0) continue
       await openAt(page, new URL((await link.getAttribute('href')) ?? '', page.url()).href)
       opened.add(detail)

@@ -61,7 +61,7 @@ const allowed: readonly Allowed[] = [
   { view: '', text: /^[A-Z]\w+\/[\w /-]+$/, reason: 'the names of time zones are those of the IANA database' },
   { view: 'web3-settlement.', text: /^M\w{10,}$/, reason: 'the picker offers orders by their numbers' },
   { view: 'notification.send', text: /^webhook: /, reason: 'a message is named by its channel and its subject' },
-  { view: 'events.event', text: /^[\w.:-]*\d{15}$/, reason: 'the publisher of an event makes its key' },
+  { view: 'events.', text: /^[\w.:-]*\d{15}$/, reason: 'the publisher of an event makes its key' },
   {
     view: 'notification.compose',
     text: /^[a-z-]+ · /,
@@ -83,7 +83,7 @@ const allowed: readonly Allowed[] = [
     reason: 'values and groups are written as in the file of the product',
   },
   {
-    view: 'quickstart-cleanup.modules',
+    view: '',
     text: /一键清理演示数据/,
     reason: 'the specification defines the phrase that confirms the removal',
   },
@@ -96,7 +96,7 @@ const allowed: readonly Allowed[] = [
 
 /** Names that are the same in every language. */
 const names =
-  /\b(?:Webhook|Bark|Discord|Google Chat|Gotify|Mattermost|ntfy|Rocket\.Chat|Slack|Microsoft Teams|Telegram|SQLite|PostgreSQL|MariaDB|Node\.js|HTTPS?|HTML|MJML|mjml|html|CSV|JSON|URL|UTC|IP|ID|SMTP|KiB|MiB|GiB|EN|ECONNREFUSED|Firefox)\b/g
+  /\b(?:Webhook|Bark|Discord|Google Chat|Gotify|Mattermost|ntfy|Rocket\.Chat|Slack|Microsoft Teams|Telegram|SQLite|PostgreSQL|MariaDB|Node\.js|HTTPS?|HTML|MJML|mjml|html|CSV|JSON|URL|UTC|IP|ID|SMTP|KiB|MiB|GiB|EN|ECONNREFUSED|Firefox|Chrome|Linux)\b/g
 
 export interface Looked {
   readonly view: string

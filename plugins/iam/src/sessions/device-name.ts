@@ -13,7 +13,7 @@ const programs: Table = [
   ['Samsung Internet', /\bSamsungBrowser\//],
   ['WeChat', /\bMicroMessenger\//],
   ['Firefox', /\b(?:Firefox|FxiOS)\//],
-  ['Chrome', /\b(?:Chrome|CriOS)\//],
+  ['Chrome', /\b(?:(?:Headless)?Chrome|CriOS)\//],
   ['Safari', /\bVersion\/[\d.]+.*\bSafari\//],
 ]
 
