@@ -5,6 +5,7 @@ import { Notice } from '../../app/notice.tsx'
 import { addTexts } from '../../text/texts.ts'
 import { useApi } from '../api/context.tsx'
 import { type Account, type Callable, ownAccount } from '../api/operations.ts'
+import { useWrite } from '../api/use-write.ts'
 import {
   type PendingSignIn,
   type SecondFactorWay,
@@ -42,7 +43,10 @@ export default function SecondStep({ pending, onRestart, ...props }: SecondStepP
   useEffect(() => section.current?.querySelector<HTMLElement>('input, button')?.focus(), [codes])
   const onResult = (result: SignInResult) => ('pending' in result ? onRestart() : props.onSignedIn(result.account))
   // The session is open, so the page can also be loaded again.
-  const onSaved = () => void api.call<Account>(ownAccount, {}).then(props.onSignedIn, () => location.reload())
+  const finish = useWrite((signal) => api.call<Account>(ownAccount, { signal }), {
+    onSuccess: props.onSignedIn,
+    onError: () => location.reload(),
+  })
   const step = { way: props.way, pending }
   return (
     <section ref={section} className={classes.step} aria-label={translate('factors.step')}>
@@ -54,7 +58,7 @@ export default function SecondStep({ pending, onRestart, ...props }: SecondStepP
           </Anchor>
         </>
       ) : (
-        <RecoveryCodes codes={codes} onDone={onSaved} />
+        <RecoveryCodes codes={codes} onDone={() => finish.mutate()} />
       )}
     </section>
   )
