@@ -88,6 +88,17 @@ export interface ProviderSignIn {
 
 export type SignInDeclaration = WalletSignIn | RecoverySignIn | PasskeySignIn | SecondFactorSignIn | ProviderSignIn
 
+/** Returns the shape of a kind. Its other members are ids of operations. */
+const shapeOf = <Way extends SignInDeclaration>(
+  kind: Way['kind'],
+  ...operations: readonly Exclude<keyof Way & string, 'id' | 'kind'>[]
+) =>
+  shape.record<SignInDeclaration>({
+    id: shape.text,
+    kind: shape.among([kind]),
+    ...Object.fromEntries(operations.map((name) => [name, shape.text])),
+  } as never)
+
 /** Sign-in methods of the back office, each contributed under its id. */
 export const signInWays = extensionPoint<SignInDeclaration>('console.sign-in', {
   from: '@plinth/console/admin',
@@ -95,44 +106,20 @@ export const signInWays = extensionPoint<SignInDeclaration>('console.sign-in', {
   names: shape.dotted,
   namedBy: 'id',
   shape: shape.variants('kind', [
-    shape.record<WalletSignIn>({
-      id: shape.text,
-      kind: shape.among(['wallet']),
-      challenge: shape.text,
-      login: shape.text,
-    }),
-    shape.record<RecoverySignIn>({
-      id: shape.text,
-      kind: shape.among(['recovery']),
-      status: shape.text,
-      request: shape.text,
-      complete: shape.text,
-      email: shape.text,
-    }),
-    shape.record<PasskeySignIn>({
-      id: shape.text,
-      kind: shape.among(['passkey']),
-      options: shape.text,
-      login: shape.text,
-    }),
-    shape.record<SecondFactorSignIn>({
-      id: shape.text,
-      kind: shape.among(['second-factor']),
-      passkeyOptions: shape.text,
-      passkey: shape.text,
-      totp: shape.text,
-      recoveryCode: shape.text,
-      setUpPasskeyOptions: shape.text,
-      setUpPasskey: shape.text,
-      setUpTotpOptions: shape.text,
-      setUpTotp: shape.text,
-    }),
-    shape.record<ProviderSignIn>({
-      id: shape.text,
-      kind: shape.among(['providers']),
-      list: shape.text,
-      start: shape.text,
-      callback: shape.text,
-    }),
+    shapeOf<WalletSignIn>('wallet', 'challenge', 'login'),
+    shapeOf<RecoverySignIn>('recovery', 'status', 'request', 'complete', 'email'),
+    shapeOf<PasskeySignIn>('passkey', 'options', 'login'),
+    shapeOf<SecondFactorSignIn>(
+      'second-factor',
+      'passkeyOptions',
+      'passkey',
+      'totp',
+      'recoveryCode',
+      'setUpPasskeyOptions',
+      'setUpPasskey',
+      'setUpTotpOptions',
+      'setUpTotp',
+    ),
+    shapeOf<ProviderSignIn>('providers', 'list', 'start', 'callback'),
   ]),
 })

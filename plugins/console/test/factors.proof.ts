@@ -1,6 +1,6 @@
 /** Tests second factors in a browser, with the virtual authenticator of Chromium: set-up, sign-in, second step, proof. */
 import type { Page } from 'playwright-core'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { ageProofs, openSignedIn, signIn } from './fixtures/back-office.ts'
 import {
   findAccessibilityProblems,
@@ -18,11 +18,17 @@ const out = (page: Page) => page.getByRole('button', { name: 'Sign out' }).click
 const isIn = (page: Page) => page.locator('nav').first().waitFor({ state: 'attached' })
 const second = (page: Page) => page.getByRole('region', { name: 'Second step' })
 
-t.test('a user adds a passkey, signs in with it, renames and removes it', { skip, timeout }, async (t) => {
+/** Opens the page in the browser of the administrator, which has a security key. */
+async function openSecurityPage(t: Test) {
   const office = await startFactorOffice(t)
   const { page, complaints } = await openSignedIn(t.teardown, office.url)
   const authenticator = await addAuthenticator(page)
   await page.goto(`${office.url}${securityPage}`)
+  return { office, page, complaints, authenticator }
+}
+
+t.test('a user adds a passkey, signs in with it, renames and removes it', { skip, timeout }, async (t) => {
+  const { office, page, complaints, authenticator } = await openSecurityPage(t)
   await page.getByText('You have no passkeys yet.').waitFor()
   t.strictSame(await findAccessibilityProblems(page), [])
   await saveScreenshot(page, 'security-empty')
@@ -86,10 +92,7 @@ t.test(
   'a copy of a passkey is rejected, and the password with another factor still signs in',
   { skip, timeout },
   async (t) => {
-    const office = await startFactorOffice(t)
-    const { page, complaints } = await openSignedIn(t.teardown, office.url)
-    const authenticator = await addAuthenticator(page)
-    await page.goto(`${office.url}${securityPage}`)
+    const { office, page, complaints, authenticator } = await openSecurityPage(t)
     await page.getByRole('button', { name: 'Add a passkey' }).click()
     const [code = ''] = await takeCodes(page)
     await authenticator.setCounter(40)
@@ -228,10 +231,7 @@ t.test(
   'a passkey proves the identity above a form, which stays filled; an ended session too',
   { skip, timeout },
   async (t) => {
-    const office = await startFactorOffice(t)
-    const { page, complaints } = await openSignedIn(t.teardown, office.url)
-    const authenticator = await addAuthenticator(page)
-    await page.goto(`${office.url}${securityPage}`)
+    const { office, page, complaints, authenticator } = await openSecurityPage(t)
     await page.getByRole('button', { name: 'Add a passkey' }).click()
     await takeCodes(page)
     await page.goto(`${office.url}iam.users`)

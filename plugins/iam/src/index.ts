@@ -2,6 +2,7 @@ export { assertPermitted, hasAccess, isOperator, operatorOf, requirePrincipal } 
 export { callerRows, callerRowsSql, outOfScope, ownerOfLaterWork } from './access/data-scope.ts'
 export type { SignInPolicy } from './access/sign-in-policy.ts'
 export { secondFactorReasons } from './accounts/inputs.ts'
+export { mailOwner, type OwnerMailDependencies } from './accounts/owner-mail.ts'
 export { apiTokenEnding } from './api-tokens/end-notice.ts'
 export { acceptsApiTokens, assertNoApiToken, sessionOnly } from './api-tokens/route-access.ts'
 export * from './contract.ts'

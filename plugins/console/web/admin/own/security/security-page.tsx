@@ -90,6 +90,11 @@ function OwnFactors({ read, operations }: OwnFactorsProps) {
     ) : (
       <LoadFailure error={factors.error} onRetry={() => void factors.refetch()} />
     )
+  const changeButton = (next: Change) => (
+    <Button variant="default" size="sm" onClick={() => setChange(next)}>
+      {next.title}
+    </Button>
+  )
   const { totp, recoveryCodes } = factors.data
   const { postAuthTotpOptions, postAuthTotp, deleteAuthTotp, postAuthRecoveryCodes } = operations
   return (
@@ -100,20 +105,12 @@ function OwnFactors({ read, operations }: OwnFactorsProps) {
         {totp !== null && (
           <>
             <p>{translate('security.totp.since', { time: formats.time(totp.since) })}</p>
-            <Button
-              variant="default"
-              size="sm"
-              onClick={() =>
-                setChange({
-                  operation: deleteAuthTotp,
-                  title: translate('security.totp.remove'),
-                  lead: translate('security.totp.remove-lead'),
-                  isDangerous: true,
-                })
-              }
-            >
-              {translate('security.totp.remove')}
-            </Button>
+            {changeButton({
+              operation: deleteAuthTotp,
+              title: translate('security.totp.remove'),
+              lead: translate('security.totp.remove-lead'),
+              isDangerous: true,
+            })}
           </>
         )}
         {postAuthTotpOptions !== undefined && postAuthTotp !== undefined && (
@@ -138,20 +135,12 @@ function OwnFactors({ read, operations }: OwnFactorsProps) {
                 time: formats.time(recoveryCodes.createdAt),
               })}
             </p>
-            <Button
-              variant="default"
-              size="sm"
-              onClick={() =>
-                setChange({
-                  operation: postAuthRecoveryCodes,
-                  title: translate('security.codes.renew'),
-                  lead: translate('security.codes.renew-lead'),
-                  onDone: (answer) => setCodes((answer as { readonly codes: readonly string[] }).codes),
-                })
-              }
-            >
-              {translate('security.codes.renew')}
-            </Button>
+            {changeButton({
+              operation: postAuthRecoveryCodes,
+              title: translate('security.codes.renew'),
+              lead: translate('security.codes.renew-lead'),
+              onDone: (answer) => setCodes((answer as { readonly codes: readonly string[] }).codes),
+            })}
           </>
         )}
       </Part>
