@@ -92,7 +92,7 @@ t.test(
   'a copy of a passkey is rejected, and the password with another factor still signs in',
   { skip, timeout },
   async (t) => {
-    const { office, page, complaints, authenticator } = await openSecurityPage(t)
+    const { page, complaints, authenticator } = await openSecurityPage(t)
     await page.getByRole('button', { name: 'Add a passkey' }).click()
     const [code = ''] = await takeCodes(page)
     await authenticator.setCounter(40)
