@@ -92,7 +92,14 @@ t.test('the browser receives the operations of a frame, with all members of a wr
       write('putItem', { confirm: text('Sure?'), reason: 'required', columns: [{ field: 'name', as: 'status' }] }),
     ],
   } as FramePageDeclaration
-  const reader = { locale: 'zh-CN', can: () => true, sees: () => true, page: () => undefined, hasLabels: () => true }
+  const reader = {
+    locale: 'zh-CN',
+    can: () => true,
+    sees: () => true,
+    page: () => undefined,
+    created: () => undefined,
+    hasLabels: () => true,
+  }
   const view = frameView(declared, operations, reader)
   t.match(view, {
     id: 'shop.map',

@@ -58,6 +58,7 @@ function actionsOf(row: Row<Channel>) {
         it.reference('logId', send, { title: text('Send log entry', '发送记录') }),
       ],
       outcome: { field: 'outcome', good: ['accepted'], reason: 'hint' },
+      created: { page: 'notification.send', field: 'logId' },
     })
   return [
     row.action('postAdminNotificationChannelsByCodeVerify', {

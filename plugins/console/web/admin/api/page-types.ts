@@ -107,7 +107,9 @@ export interface PreviewVariable {
 }
 
 /** Common members of actions and forms. */
-export interface Write extends Operation, Pick<Declared.Form, 'created' | 'reason' | 'tone' | 'amounts'> {
+export interface Write extends Operation, Pick<Declared.Form, 'reason' | 'tone' | 'amounts'> {
+  /** Page of the object that the write created, and the member of the response with its id. */
+  readonly created?: NonNullable<Declared.Form['created']> & { readonly title: string }
   readonly body?: Sources
   readonly preview?: string | Preview
   readonly answer?: readonly Column[]
