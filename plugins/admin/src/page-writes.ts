@@ -115,7 +115,7 @@ export interface PreviewVariable {
   readonly given: boolean
 }
 
-const outcome = record({
+export const outcome = record({
   /**
    * Member of the response, or of its items if it is a list. Items of inner lists are counted too: `modules.outcome`.
    */

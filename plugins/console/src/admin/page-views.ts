@@ -54,7 +54,7 @@ const titlesOf = (names: readonly string[], { body }: Operation, reader: PageVie
   Object.fromEntries(names.map((name) => [name, titleWithin(body, name, reader)]))
 
 /** Returns the outcome of a write with the texts for its values. A column of the response or of the page has them. */
-function outcomeView({ outcome, answer = [] }: Pick<Form, 'outcome' | 'answer'>, known: Labels) {
+export function outcomeView({ outcome, answer = [] }: Pick<Form, 'outcome' | 'answer'>, known: Labels) {
   if (outcome === undefined) return {}
   const { field, labels: own } = outcome
   const columns = answer.flatMap((column) => [

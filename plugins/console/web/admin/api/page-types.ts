@@ -172,7 +172,7 @@ export interface Chart
 /** A tile shows one number: a member of the response, or the sum of a member over all its rows. */
 export interface Tile
   extends Callable,
-    Pick<Declared.Tile, 'id' | 'title' | 'lead' | 'range' | 'field' | 'currency' | 'more'> {
+    Pick<Declared.Tile, 'id' | 'title' | 'lead' | 'range' | 'field' | 'good' | 'bad' | 'currency' | 'more'> {
   readonly operation: string
   readonly query: Readonly<Record<string, Value>>
   readonly unit?: Column['unit']
@@ -239,7 +239,10 @@ export interface DetailPage extends AnyPage, Pick<Declared.DetailPage, 'kind' | 
 /** An operation that a frame may call. A write has a label, and the columns of its confirmation dialog. */
 export interface FrameOperation
   extends Operation,
-    Partial<Pick<Declared.FrameWrite, 'label' | 'confirm' | 'reason' | 'tone'>> {
+    Partial<Pick<Declared.FrameWrite, 'label' | 'confirm' | 'reason' | 'tone'>>,
+    Pick<Write, 'outcome'> {
+  /** Operation that returns the row before the write. Only if the user may call it, the write can be undone. */
+  readonly undo?: Operation
   readonly columns?: readonly Column[]
   /** Names of the path parameters, the query parameters and the body members. */
   readonly params: readonly string[]
