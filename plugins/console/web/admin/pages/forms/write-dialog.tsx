@@ -221,7 +221,16 @@ function WriteForm(props: WriteFormProps) {
           keys: hasSecret ? {} : keys,
         }
       : undefined
-  useEffect(() => keepDraft(draftName, () => (isDropped.current ? undefined : draft.current)), [draftName])
+  const readDraft = () => (isDropped.current ? undefined : draft.current)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the title of an open dialog does not change
+  useEffect(() => {
+    const close = keepDraft(draftName, readDraft)
+    return () => {
+      close()
+      // The user has left the page, for example with Back.
+      if (readDraft() !== undefined) toasts.show(translate('admin.draft-kept', { title }))
+    }
+  }, [draftName])
   // A form with its own reason also sends it as the reason for the audit.
   const ownReason = fields.some(({ name }) => name === 'reason')
   const asksReason = write.takesReason && !ownReason
