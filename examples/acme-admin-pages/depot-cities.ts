@@ -25,6 +25,7 @@ export const depotCities = adminFrame('getAdminAcmeDepots', {
       operation: 'putAdminAcmeDepotsByIdState',
       label: { en: 'Close a depot', 'zh-CN': '停业仓库' },
       confirm: { en: 'The depot will accept no more parcels.', 'zh-CN': '该仓库将不再接收包裹。' },
+      undo: 'getAdminAcmeDepotsById',
       columns: [
         { field: 'id', as: 'reference', of: { labels: 'acme.depot' }, title: { en: 'Depot', 'zh-CN': '仓库' } },
         {

@@ -14,12 +14,12 @@ import {
 import type { LocalizedText } from '@plinth/config-schema'
 import { database } from '@plinth/database'
 import { assertMembers, startForTest } from '@plinth/dev/testing'
-import { http, metrics } from '@plinth/http'
+import { http, metrics, type Schema } from '@plinth/http'
 import { accounts } from '@plinth/iam'
 import { ledger } from '@plinth/money'
 import t from 'tap'
 import product from '../../examples/quickstart/plinth.config.ts'
-import { itemOf, memberAt, operationsOf } from '../../plugins/console/src/admin/operations.ts'
+import { itemOf, memberAt, operationsOf, withoutNull } from '../../plugins/console/src/admin/operations.ts'
 import { findAttentionProblems, findChartProblems } from '../../plugins/console/src/admin/overview.ts'
 import {
   builtInPages,
@@ -31,6 +31,11 @@ import { findPageProblems } from '../../plugins/console/src/admin/page-faults.ts
 import { pageView } from '../../plugins/console/src/admin/page-views.ts'
 import { findSignInProblems, signInViews } from '../../plugins/console/src/admin/sign-in-ways.ts'
 import { tileProblems } from '../../plugins/console/src/admin/tiles.ts'
+import type { Write } from '../../plugins/console/web/admin/api/page-types.ts'
+import { addressOfCreated, resultOfWrite } from '../../plugins/console/web/admin/pages/forms/write-outcome.ts'
+import en from '../../plugins/console/web/admin/text/en.json' with { type: 'json' }
+import zhCN from '../../plugins/console/web/admin/text/zh-CN.json' with { type: 'json' }
+import { addTexts, createTranslate } from '../../plugins/console/web/text/texts.ts'
 
 const actor = { name: 'test', clientIp: '127.0.0.1', traceId: '', userAgent: '' }
 
@@ -69,6 +74,111 @@ const asRoot = await login('root')
 t.test('every page of the product names members that its routes have', async (t) => {
   t.ok(pages.length >= 6)
   t.strictSame(findPageProblems(pages, await operationsOf(server), kinds), [])
+})
+
+/** A write as the browser receives it. */
+interface ShownWrite extends Pick<Write, 'outcome' | 'created'> {
+  readonly operation: string
+  readonly method: string
+  readonly label?: string
+  readonly title?: string
+}
+
+/** Returns a response in which the members with these dotted names have these values. */
+function responseWith(schema: Schema | undefined, values: Readonly<Record<string, unknown>>): unknown {
+  if (schema?.['type'] === 'array') return [responseWith(schema.items, values)]
+  const made: Record<string, unknown> = {}
+  for (const [path, value] of Object.entries(values)) {
+    const [first = '', ...rest] = path.split('.')
+    const inner =
+      rest.length === 0 ? value : responseWith(withoutNull(memberAt(schema, first)), { [rest.join('.')]: value })
+    made[first] =
+      inner !== null && typeof inner === 'object' && !Array.isArray(inner)
+        ? { ...(made[first] as object), ...inner }
+        : inner
+  }
+  return made
+}
+
+/** Returns the schema of a member of a response. A part of its name can be a list. */
+const outcomeIn = (schema: Schema | undefined, name: string): Schema | undefined => {
+  const item = schema?.['type'] === 'array' ? schema.items : schema
+  const [first = '', ...rest] = name.split('.')
+  const member = withoutNull(memberAt(item, first))
+  return rest.length === 0 ? member : outcomeIn(member, rest.join('.'))
+}
+
+/** Writes that create an object whose page is not the one that the user sees. */
+const expectedLinks = [
+  'postAdminIamUsers > iam.user',
+  'postAdminIamInvitations > iam.user',
+  'postAdminTemplates > template.template',
+  'postNotificationRules > notification.rule',
+  'postNotificationSendLogsByIdRetry > notification.send',
+  'postAdminNotificationChannelsByCodeTest > notification.send',
+  'postAdminMemberPointsManualAdjustments > money.journal',
+  'postAdminMemberPointsRules > member-points.rule',
+  'postAdminSystemConfigRollback > system-config.request',
+  'postAdminWeb3PaymentSettlementReviewLogs > web3-settlement.review',
+]
+
+t.test('each write says whether it succeeded, why it failed, and leads to what it created', async (t) => {
+  const operations = await operationsOf(server)
+  addTexts({ en, 'zh-CN': zhCN })
+  let outcomes = 0
+  const links = new Set<string>()
+  for (const language of ['en', 'zh-CN'] as const) {
+    const translate = createTranslate(language)
+    for (const { id } of pages) {
+      const { data } = await asRoot(`/api/v1/admin/console/pages/${id}`, language)
+      const writes = [data.create, data.form, data.forms, data.actions, data.bulk].flat().filter(Boolean)
+      for (const write of writes.filter(({ method }: ShownWrite) => method !== 'GET') as readonly ShownWrite[]) {
+        const { operation, outcome, created, label: title = write.title ?? '' } = write
+        const schema = operations.get(operation)?.data
+        const resultOf = (value: unknown) => {
+          const members = {
+            ...(outcome && { [outcome.field]: value }),
+            ...(outcome?.reason && { [outcome.reason]: 'Connection refused' }),
+            ...(created && { [created.field]: 'a/7' }),
+          }
+          const answer = responseWith(schema, members)
+          const { text, isFailure } = resultOfWrite(write, answer, { translate, title, done: `${title} ✓` })
+          return { text, isFailure, address: addressOfCreated(write, answer) }
+        }
+        const where = `${id} ${title}`
+        const address = created && `/${created.page}/a%2F7`
+        if (created !== undefined) {
+          links.add(`${operation} > ${created.page}`)
+          t.ok(created.title.length > 0, where)
+        }
+        if (outcome === undefined) {
+          t.strictSame(resultOf(undefined), { text: `${title} ✓`, isFailure: false, address }, where)
+          continue
+        }
+        outcomes++
+        const { enum: values = outcome.good.map((one) => (typeof one === 'boolean' ? !one : 'broken')) } =
+          withoutNull(outcomeIn(schema, outcome.field)) ?? {}
+        for (const good of outcome.good) t.hasStrict(resultOf(good), { isFailure: false, address }, `${where} ${good}`)
+        const bad = values.filter((value) => !outcome.good.includes(value as string))
+        t.ok(bad.length > 0, `${where} can fail`)
+        for (const value of [...bad, 'never-seen']) {
+          const { text, isFailure, address: shown } = resultOf(value)
+          t.strictSame([isFailure, shown], [true, address], `${where} ${value}`)
+          t.ok(text.includes(title), text)
+          if (outcome.reason !== undefined) t.ok(text.endsWith('Connection refused'), text)
+          if (typeof value !== 'string' || !values.includes(value) || value === 'broken') continue
+          const name = outcome.labels?.[value]
+          t.ok(
+            name !== undefined && text.includes(name),
+            `${where}: "${value}" has a name, and the message has it: ${text}`,
+          )
+        }
+      }
+    }
+  }
+  t.ok(outcomes > 40, `${outcomes} outcomes`)
+  t.ok(links.size > 15, `${links.size} links`)
+  for (const link of expectedLinks) t.ok(links.has(link), link)
 })
 
 /** Operations for operators that have no page, each with the reason. */
@@ -568,7 +678,14 @@ t.test(
       columns.find(({ field }) => field === 'missingKeys')?.of
     const labels = 'console.config-key'
     t.strictSame(kindIn(data), { labels, page: 'system-config.centre', opens: ['q', 'key'] })
-    const other = { locale: 'en', can: () => true, sees: () => false, page: () => undefined, hasLabels: () => true }
+    const other = {
+      locale: 'en',
+      can: () => true,
+      sees: () => false,
+      page: () => undefined,
+      created: () => undefined,
+      hasLabels: () => true,
+    }
     const shown = pageView(page, await operationsOf(server), other) as unknown as Parameters<typeof kindIn>[0]
     t.strictSame(kindIn(shown), { labels }, 'nothing leads where this reader is refused')
     const titleIn = async (language: string) =>

@@ -71,38 +71,71 @@ async function openFrame(page: Page, id: string): Promise<Frame> {
 
 /** Runs code in a frame. */
 const run = (frame: Frame, code: string) => frame.evaluate<unknown>(code)
+/** Waits until a press outside of the frame, such as each command of this test to the page, no longer counts. */
+async function withoutPress(): Promise<void> {
+  const since = performance.now()
+  await until(() => performance.now() - since > 6_500, 'the last press no longer counts')
+}
+
 const ownHeight = 'Math.ceil(document.documentElement.getBoundingClientRect().height)'
 
-t.test('a page in a frame shows data, and changes it after a confirmation', { skip, timeout: 600_000 }, async (t) => {
-  const { page, complaints, elsewhere: others } = await openSignedIn(t.teardown, office?.url ?? '')
-  for (const [name, city] of [
-    ['North', 'Lima'],
-    ['South', 'Lima'],
-    ['East', 'Quito'],
-  ])
-    await page.evaluate(
-      `fetch('../api/v1/admin/acme/depots', { method: 'POST', headers: { 'content-type': 'application/json' }, body: '${JSON.stringify({ name, city })}' })`,
+t.test(
+  'a page in a frame shows data, and changes it with one press that can be undone',
+  { skip, timeout: 600_000 },
+  async (t) => {
+    const { page, complaints, elsewhere: others } = await openSignedIn(t.teardown, office?.url ?? '')
+    for (const [name, city] of [
+      ['North', 'Lima'],
+      ['South', 'Lima'],
+      ['East', 'Quito'],
+    ])
+      await page.evaluate(
+        `fetch('../api/v1/admin/acme/depots', { method: 'POST', headers: { 'content-type': 'application/json' }, body: '${JSON.stringify({ name, city })}' })`,
+      )
+    const frame = await openFrame(page, 'acme.depot-cities')
+    t.equal(await page.locator('h1').innerText(), 'Depots by city')
+    await frame.getByText('2 open · 0 closed').waitFor()
+
+    await withoutPress()
+    await frame.getByRole('button', { name: 'Close: North' }).click()
+    await page.getByText('“Close a depot · North, Closed” was executed.').waitFor()
+    await frame.getByText('1 open · 1 closed').waitFor()
+    t.strictSame(await findAccessibilityProblems(page), [])
+    await page.locator('[data-toast]').getByRole('button', { name: 'Undo' }).click()
+    await page.getByText('“Close a depot · North, Closed” was undone.').waitFor()
+    await frame.getByText('2 open · 0 closed').waitFor()
+
+    // A script that writes without a press in the frame asks, and the question names the row.
+    await page.locator('h1').click()
+    const ids = (await run(
+      frame,
+      `plinth.call('getAdminAcmeDepots').then(({ items }) => items.map(({ id }) => id))`,
+    )) as number[]
+    const asked = run(
+      frame,
+      `plinth.call('putAdminAcmeDepotsByIdState', { params: { id: ${ids.at(-1)} }, body: { state: 'closed' } }).catch(({ code }) => code)`,
     )
-  const frame = await openFrame(page, 'acme.depot-cities')
-  t.equal(await page.locator('h1').innerText(), 'Depots by city')
-  await frame.getByText('2 open · 0 closed').waitFor()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('North', { exact: true }).waitFor()
+    t.match(await dialog.innerText(), /Close a depot.*will accept no more parcels.*Depot\s+North\s+State\s+Closed/s)
+    t.strictSame(await findAccessibilityProblems(page), [])
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    t.equal(await asked, 'frame.cancelled')
+    t.equal(await frame.getByRole('button', { name: 'Close: North' }).count(), 1)
 
-  await frame.getByRole('button', { name: 'Close: North' }).click()
-  const dialog = page.getByRole('dialog')
-  await dialog.getByText('North', { exact: true }).waitFor()
-  t.match(await dialog.innerText(), /Close a depot.*will accept no more parcels.*Depot\s+North\s+State\s+Closed/s)
-  t.strictSame(await findAccessibilityProblems(page), [])
-  await dialog.getByRole('button', { name: 'Cancel' }).click()
-  await dialog.waitFor({ state: 'detached' })
-  t.equal(await frame.getByRole('button', { name: 'Close: North' }).count(), 1)
-
-  await frame.getByRole('button', { name: 'Close: North' }).click()
-  await dialog.getByRole('button', { name: 'Close a depot' }).click()
-  await frame.getByText('1 open · 1 closed').waitFor()
-  t.strictSame(await findAccessibilityProblems(page), [])
-  t.strictSame(complaints, [])
-  t.strictSame(others, [])
-})
+    await frame.getByRole('button', { name: 'Close: North' }).click()
+    await until(
+      async () => (await dialog.count()) + (await frame.getByText('1 open · 1 closed').count()) > 0,
+      'the write runs or asks',
+    )
+    // A busy host may take so long that the press no longer counts, so that the write asks.
+    if ((await dialog.count()) > 0) await dialog.getByRole('button', { name: 'Close a depot' }).click()
+    await frame.getByText('1 open · 1 closed').waitFor()
+    t.strictSame(await findAccessibilityProblems(page), [])
+    t.strictSame(complaints, [])
+    t.strictSame(others, [])
+  },
+)
 
 t.test('a frame follows the language and the colours of the back office', { skip, timeout: 600_000 }, async (t) => {
   const { page, frame } = await opened(t.teardown, 'acme.depot-cities')
@@ -185,7 +218,11 @@ t.test('a hostile frame reaches nothing outside of its frame', { skip, timeout: 
   })
   for (const name of (await run(frame, 'Object.keys(silent)')) as string[]) await run(frame, `void silent.${name}()`)
   await run(frame, 'soon(1_000)')
-  t.strictSame(await run(frame, `result('getHostileThing', { params: { id: 7 } })`), { id: 7 }, 'it still works')
+  t.strictSame(
+    await run(frame, `result('getHostileThing', { params: { id: 7 } })`),
+    { id: 7, shelf: 'A' },
+    'it still works',
+  )
   t.strictSame(arrived, [])
   t.strictSame(hostile.calls, [{ read: 7 }])
   t.equal(page.url().replace(/#$/, ''), address)
@@ -264,6 +301,39 @@ t.test('the operator sees a whole write, and decides', { skip, timeout: 600_000 
   }
   await page.getByText('Its script asked again after you cancelled several times.').waitFor()
   t.strictSame(hostile.calls, [{ changed: 7, name: 'other' }])
+})
+
+t.test('a frame cannot use undo to write on its own', { skip, timeout: 600_000 }, async (t) => {
+  const { page, frame } = await openedHostile(t.teardown)
+  const dialog = page.getByRole('dialog')
+  const move = (id: number) =>
+    run(frame, `result('putHostileThingShelf', { params: { id: ${id} }, body: { shelf: 'B' } })`)
+
+  await page.locator('h1').click()
+  const alone = move(7)
+  t.match(await dialog.innerText(), /Move.*7.*B/s, 'the last press was outside of the frame')
+  t.strictSame(hostile.calls, [])
+  await dialog.getByRole('button', { name: 'Cancel' }).click()
+  t.hasStrict(await alone, { code: 'frame.cancelled' })
+
+  const focused = run(
+    frame,
+    `(document.querySelector('#field').focus(), result('putHostileThingShelf', { params: { id: 7 }, body: { shelf: 'B' } }))`,
+  )
+  await until(async () => (await dialog.count()) > 0 || hostile.calls.length > 0, 'the write runs or asks')
+  t.strictSame(hostile.calls, [], 'a frame that takes the focus gains nothing')
+  await dialog.getByRole('button', { name: 'Cancel' }).click()
+  await focused
+
+  await withoutPress()
+  await frame.locator('#field').click()
+  const first = await move(1)
+  t.hasStrict(first, { id: 1 })
+  await page.getByText('“Move · 1, B” was executed.').waitFor()
+  t.strictSame(hostile.calls, [{ read: 1 }, { moved: 1, shelf: 'B' }])
+  await page.locator('[data-toast]').getByRole('button', { name: 'Undo' }).click()
+  await page.getByText('“Move · 1, B” was undone.').waitFor()
+  t.strictSame(hostile.calls.at(-1), { moved: 1, shelf: 'A' }, 'the former value comes from the server')
 })
 
 t.test('the document of a frame is isolated outside of the back office, too', { skip, timeout: 600_000 }, async (t) => {

@@ -46,10 +46,10 @@ const routes = [
     summary: 'One thing',
     access,
     request: { params },
-    response: Type.Object({ id: Type.Integer({ title: 'Thing' }) }),
+    response: Type.Object({ id: Type.Integer({ title: 'Thing' }), shelf: Type.String({ title: 'Shelf' }) }),
     handler({ params: { id } }, { calls }) {
       calls.push({ read: id })
-      return { id }
+      return { id, shelf: 'A' }
     },
   }),
   route({
@@ -70,6 +70,19 @@ const routes = [
     handler({ params: { id }, body: { name } }, { calls }) {
       if (name === 'taken') throw new BusinessError('409', 'This name is taken.', { data: { field: 'name' } })
       calls.push({ changed: id, name })
+      return { id }
+    },
+  }),
+  route({
+    method: 'PUT',
+    path: `${path}/:id/shelf`,
+    operationId: 'putHostileThingShelf',
+    summary: 'Move a thing',
+    access,
+    request: { params, body: Type.Object({ shelf: Type.String({ title: 'Shelf', maxLength: 10 }) }) },
+    response: Type.Object({ id: Type.Integer({ title: 'Thing' }) }),
+    handler({ params: { id }, body: { shelf } }, { calls }) {
+      calls.push({ moved: id, shelf })
       return { id }
     },
   }),
@@ -119,8 +132,19 @@ export function hostileFrame({ arrived, http: httpPort, udp }: Targets) {
     place: { group: 'product', order: 910 },
     source: 'getHostileThings',
     reads: ['getHostileThing'],
-    writes: [{ operation: 'putHostileThing', label: text('Rename'), confirm: text('The thing gets another name.') }],
-    html: '<p id="result">Harmless</p>',
+    writes: [
+      { operation: 'putHostileThing', label: text('Rename'), confirm: text('The thing gets another name.') },
+      {
+        operation: 'putHostileThingShelf',
+        label: text('Move'),
+        columns: [
+          { field: 'id', as: 'text' },
+          { field: 'shelf', as: 'text' },
+        ],
+        undo: 'getHostileThing',
+      },
+    ],
+    html: '<p id="result">Harmless</p><label>Field <input id="field"></label>',
     script: `const ports = { http: ${httpPort}, udp: ${udp} }\n${script}`,
   }
   const plugin = definePlugin({

@@ -13,7 +13,7 @@ import {
   shaped,
   text,
 } from './page-vocabulary.ts'
-import { confirmation } from './page-writes.ts'
+import { confirmation, outcome } from './page-writes.ts'
 
 /*
  * Pages with HTML and scripts of the plugin. The back office shows them in a sandboxed frame, which has no network, no
@@ -27,12 +27,24 @@ const frameWrite = record({
   confirm: optional(localized),
   /**
    * How the dialog shows members of the request: path parameters, query parameters and body members. The dialog always
-   * shows all members. Without a column, a member is shown as text.
+   * shows all members. Each path parameter needs a column, so that the user reads the name of the row; other members
+   * are shown as text without one.
    */
   columns: optional(columns),
+  /** Determines whether the message after the write reports a success or a failure, as for an action. */
+  outcome: optional(outcome),
+  /**
+   * GET operation that returns the row before the write. It has the path parameters of the write, and its result the
+   * members of its body. Then the write runs without a dialog while the user works in the frame, and its message has a
+   * button that sends the former values.
+   */
+  undo: optional(text),
   ...confirmation,
 })
-/** A write that a frame may request. The operator sees the request in a dialog and must confirm it. */
+/**
+ * A write that a frame may request. The operator sees the request in a dialog and must confirm it, or can undo it
+ * afterwards.
+ */
 export type FrameWrite = DataOf<typeof frameWrite>
 
 /** A part of the document of a frame. */
@@ -64,7 +76,7 @@ interface FrameOptions
     'id' | 'title' | 'lead' | 'place' | 'formerly' | 'script' | 'html' | 'style' | 'texts'
   > {
   readonly reads?: readonly OperationId[]
-  readonly writes?: readonly (FrameWrite & { readonly operation: OperationId })[]
+  readonly writes?: readonly (FrameWrite & { readonly operation: OperationId; readonly undo?: OperationId })[]
 }
 
 /** Declares a page with its own HTML and scripts. Users who may call `source` see the page. */
@@ -113,7 +125,8 @@ export interface FrameRequest<O extends OperationId> {
 /** The global variable `plinth` in the script of a frame. */
 export interface FrameHost {
   /**
-   * Calls an operation with the session and the permissions of the operator. A write first asks the operator.
+   * Calls an operation with the session and the permissions of the operator. A write asks the operator first, or shows a
+   * message with a button that reverses it.
    *
    * @throws FrameError
    */

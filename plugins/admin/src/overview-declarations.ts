@@ -11,6 +11,7 @@ import {
   names,
   number,
   optional,
+  plainValue,
   record,
   scalar,
   shapeOf,
@@ -170,8 +171,12 @@ export const tileSchema = record({
   query,
   /** True if the tile follows the time range that the user chooses. The operation accepts `spanQuery`. */
   range: optional(flag),
-  /** Member with a number, or with minor units as text if the tile has a `currency`. */
+  /** Member with a number, or with minor units as text if the tile has a `currency`. With `good`: any member. */
   field: named('figure'),
+  /** Values of the member that are good. The tile then shows how many rows have one of them, for example "10 of 11". */
+  good: optional(list(plainValue, 1)),
+  /** With `good`: values that are bad. Rows with other values are not counted. Default: all other values. */
+  bad: optional(list(plainValue, 1)),
   /** Member with the asset or currency of amounts in minor units. Each unit has its own sum. */
   currency: optional(named('text')),
   /** Unit of the number. Default: it is a count. */

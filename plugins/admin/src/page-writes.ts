@@ -115,7 +115,7 @@ export interface PreviewVariable {
   readonly given: boolean
 }
 
-const outcome = record({
+export const outcome = record({
   /**
    * Member of the response, or of its items if it is a list. Items of inner lists are counted too: `modules.outcome`.
    */
@@ -124,6 +124,8 @@ const outcome = record({
   good: list(plainValue, 1),
   /** Member with the reason of a failure, as text for people. It is searched like `field`. */
   reason: optional(named('outcome')),
+  /** Display names of its values. Default: those of the column that shows the member. */
+  labels: optional(labels),
 })
 /** Which values of a response mean that the write succeeded. The HTTP response is successful in both cases. */
 export type PageOutcome = DataOf<typeof outcome>
@@ -162,7 +164,10 @@ const write = {
    * outcome, such as `outcome`, `passed`, or a state with the value `failed`.
    */
   outcome: optional(outcome),
-  /** Default for a form that creates a row of a list: the detail page of the list, if the response contains the key. */
+  /**
+   * Default for `POST /depots`: the page of `GET /depots/{id}`, if the response contains `id`. Default for other forms of
+   * a list: the detail page of the list, if the response contains the key.
+   */
   created: optional(resultLink),
   ...confirmation,
   /** Members with amounts. The user types them in the main unit, and minor units are sent. */

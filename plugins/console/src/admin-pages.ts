@@ -1,4 +1,4 @@
-import { adminAttention, adminDetail, adminList } from '@plinth/admin'
+import { adminAttention, adminDetail, adminList, adminTile } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 
 const tones = {
@@ -89,6 +89,17 @@ const health = adminList('getAdminConsoleHealth', (row) => ({
 
 /** Pages that the console declares as data, in the same way as other plugins. */
 export const pages = [database, health]
+
+export const stateTiles = [
+  adminTile('getAdminConsoleHealth', {
+    id: 'console.health',
+    title: text('Health checks', '健康检查'),
+    order: 10,
+    field: 'outcome',
+    good: ['passed', 'warning'],
+    opens: { id: 'console.health' },
+  }),
+]
 
 export const needsAttention = [
   adminAttention('getAdminConsoleHealth', {

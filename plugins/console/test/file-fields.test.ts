@@ -62,6 +62,7 @@ t.test('a file field says which files it accepts, and whether the user may uploa
       can: ({ id }: Operation) => isAllowed || id !== uploadOperation,
       sees: () => true,
       page: () => undefined,
+      created: () => undefined,
       hasLabels: () => false,
     }
     const view = pageView(page('photo') as never, withUploads, viewer)

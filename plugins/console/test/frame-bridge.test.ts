@@ -11,6 +11,16 @@ const operations = {
   list: { ...common, operation: 'list', method: 'GET', path: '/things', query: ['page', 'tags'] },
   one: { ...common, operation: 'one', method: 'GET', path: '/things/{id}', params: ['id'] },
   change: { ...common, operation: 'change', method: 'PUT', path: '/things', members: ['name'], label: 'Change' },
+  move: {
+    ...common,
+    operation: 'move',
+    method: 'PUT',
+    path: '/things/{id}',
+    params: ['id'],
+    members: ['name'],
+    label: 'Move',
+    undo: { ...common, operation: 'one', method: 'GET', path: '/things/{id}' },
+  },
   denied: { ...common, operation: 'denied', method: 'PUT', path: '/x', label: 'No', allowed: false, permission: 'x:y' },
 }
 
@@ -26,6 +36,11 @@ function connected(teardown: (work: () => void) => void, parts: Partial<FrameShe
     write: (_, request) => {
       seen.push({ write: request })
       return Promise.resolve('written')
+    },
+    isInUse: () => true,
+    writeWithUndo: (_, request) => {
+      seen.push({ moved: request.params })
+      return Promise.resolve('moved')
     },
     errorOf: (error) =>
       error instanceof FrameFailure
@@ -184,6 +199,33 @@ t.test('only one write waits for the operator, and three cancelled writes stop t
   for (const id of [5, 6, 7]) await decide(id, new Cancelled())
   await expectSeen({ stop: 'insistent' })
 })
+
+t.test(
+  'a write that can be undone needs no question while the operator works in the frame, with a pause between',
+  async (t) => {
+    let now = 0
+    let isInUse = false
+    const { call, seen } = connected(t.teardown, { isInUse: () => isInUse }, () => now)
+    const move = async () => {
+      seen.length = 0
+      await call('move', { params: { id: 7 }, body: { name: 'x' } })
+      return Object.keys(seen[0] as object)[0]
+    }
+    t.equal(await move(), 'write', 'a script that writes on its own asks')
+    isInUse = true
+    t.equal(await move(), 'moved')
+    now = limits.betweenMs - 1
+    t.equal(await move(), 'write', 'the next write comes too soon')
+    now = limits.betweenMs
+    t.equal(await move(), 'moved', 'a question does not begin a new pause')
+    isInUse = false
+    now = 1e9
+    t.equal(await move(), 'write')
+    isInUse = true
+    await call('change', { body: { name: 'x' } })
+    t.hasStrict(seen.at(-1), { write: { body: { name: 'x' } } }, 'a write without undo always asks')
+  },
+)
 
 t.test('a closed bridge ends its calls and receives nothing', async (t) => {
   let signal: AbortSignal | undefined

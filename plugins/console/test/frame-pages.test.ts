@@ -20,11 +20,23 @@ function operation(id: string, method: string, facts: Partial<Operation> = {}): 
 
 const operations = new Map([
   operation('getItems', 'GET'),
-  operation('getItem', 'GET', { params: { id: titled('Item') } }),
+  operation('getItem', 'GET', {
+    params: { id: titled('Item') },
+    data: object({ id: titled('Item'), name: titled('Name') }),
+  }),
+  operation('putName', 'PUT', { params: { id: titled('Item') }, body: object({ name: titled('Name') }) }),
+  operation('putVersion', 'PUT', { params: { id: titled('Item') }, body: object({ version: { type: 'integer' } }) }),
+  operation('putOrder', 'PUT', { params: { orderNo: titled('Order') }, body: object({ name: titled('Name') }) }),
+  operation('postSend', 'POST', { data: object({ outcome: { enum: ['accepted', 'rejected'] } }) }),
   operation('putItem', 'PUT', {
     params: { id: titled('Item') },
     body: object({ name: titled('Name'), tags: { type: 'array', title: 'Tags' }, isNew: { type: 'boolean' } }),
   }),
+  operation('getAll', 'GET', {
+    params: { id: titled('Item') },
+    data: object({ name: titled('Name'), tags: titled('T') }),
+  }),
+  operation('getVersion', 'GET', { params: { id: titled('Item') }, data: object({ version: { type: 'integer' } }) }),
   operation('getAccount', 'GET', { access: 'user' }),
   operation('postLogin', 'POST', { access: 'public' }),
   operation('getFile', 'GET', { data: undefined }),
@@ -41,14 +53,21 @@ const page = adminFrame(
 const problemsOf = (members: Partial<FramePageDeclaration>) =>
   findPageProblems([{ ...page, ...members }], operations, new Map())
 
-const write = (id: string, members: object = {}) => ({ operation: id, label: text('Write'), ...members })
+const item = { field: 'id', as: 'text' } as const
+const write = (id: string, members: object = {}) => ({
+  operation: id,
+  label: text('Write'),
+  columns: [item],
+  ...members,
+})
 
 t.test('a page in a frame reports each problem of its declaration, and how to correct it', async (t) => {
   t.strictSame(problemsOf({}), [])
   t.strictSame(
-    problemsOf({ reads: ['getItem'], writes: [write('putItem', { columns: [{ field: 'name', as: 'text' }] })] }),
+    problemsOf({ reads: ['getItem'], writes: [write('putItem', { columns: [item, { field: 'name', as: 'text' }] })] }),
     [],
   )
+  t.strictSame(problemsOf({ writes: [write('putName', { undo: 'getItem' })] }), [])
   const cases: readonly (readonly [Partial<FramePageDeclaration>, string])[] = [
     [{ source: 'getNothing' }, 'no loaded plugin provides the operation "getNothing"'],
     [{ reads: ['getNothing'] }, 'no loaded plugin provides the operation "getNothing"'],
@@ -56,7 +75,10 @@ t.test('a page in a frame reports each problem of its declaration, and how to co
     [{ writes: [write('getItem')] }, '"getItem" only reads: move it to "reads"'],
     [{ reads: ['getItems'] }, 'the operation "getItems" is declared twice: remove one of them'],
     [{ reads: ['getAccount'] }, '"getAccount" needs no permission, so a frame must not call it: remove it'],
-    [{ writes: [write('postLogin')] }, '"postLogin" needs no permission, so a frame must not call it: remove it'],
+    [
+      { writes: [write('postLogin', { columns: [] })] },
+      '"postLogin" needs no permission, so a frame must not call it: remove it',
+    ],
     [{ reads: ['getFile'] }, '"getFile" returns no envelope, so a frame cannot call it: remove it'],
     [{ reads: ['getKeys'] }, '"getKeys" returns "clientSecret", which may be a secret: remove the operation'],
     [
@@ -64,8 +86,27 @@ t.test('a page in a frame reports each problem of its declaration, and how to co
       '"putTwice" has two members of one name in its request, so a frame cannot call it: remove it',
     ],
     [
-      { writes: [write('putItem', { columns: [{ field: 'price', as: 'text' }] })] },
+      { writes: [write('putItem', { columns: [item, { field: 'price', as: 'text' }] })] },
       '"price" is not a member of the request of putItem',
+    ],
+    [
+      { writes: [write('putName', { columns: [] })] },
+      'the user cannot read which row "id" of putName is: add a column for it to the write',
+    ],
+    [
+      { writes: [write('postSend', { columns: [] })] },
+      'the result of postSend can be a failure ("outcome"): declare in "outcome" which values are good',
+    ],
+    [{ writes: [write('putName', { undo: 'putItem' })] }, '"putItem" in "undo" is not a GET operation of the product'],
+    [
+      { writes: [write('putOrder', { undo: 'getItem', columns: [{ field: 'orderNo', as: 'text' }] })] },
+      '"getItem" in "undo" does not have the path parameters of putOrder',
+    ],
+    [{ writes: [write('putItem', { undo: 'getAll' })] }, '"getAll" in "undo" does not return "isNew" of putItem'],
+    [{ writes: [write('putName', { undo: 'getItem', tone: 'danger' })] }, 'putName needs a dialog, so it has no undo'],
+    [
+      { writes: [write('putVersion', { undo: 'getVersion' })] },
+      'putVersion does not return the new version, so it has no undo',
     ],
     [{ script: 'a = "</SCRIPT>"' }, 'its "script" contains "</script" or "<!--": write "<\\/script" or "<\\!--"'],
     [{ style: 'a{} </style>' }, 'its "style" contains "</style": remove it'],
@@ -89,11 +130,24 @@ t.test('the browser receives the operations of a frame, with all members of a wr
     texts: { none: text('No items') },
     reads: ['getItem'],
     writes: [
-      write('putItem', { confirm: text('Sure?'), reason: 'required', columns: [{ field: 'name', as: 'status' }] }),
+      write('putItem', {
+        confirm: text('Sure?'),
+        undo: 'getItem',
+        reason: 'required',
+        columns: [{ field: 'name', as: 'status' }],
+      }),
     ],
   } as FramePageDeclaration
-  const reader = { locale: 'zh-CN', can: () => true, sees: () => true, page: () => undefined, hasLabels: () => true }
+  const reader = {
+    locale: 'zh-CN',
+    can: () => true,
+    sees: () => true,
+    page: () => undefined,
+    created: () => undefined,
+    hasLabels: () => true,
+  }
   const view = frameView(declared, operations, reader)
+  const mayNotRead = { ...reader, can: ({ id }: { readonly id: string }) => id !== 'getItem' }
   t.match(view, {
     id: 'shop.map',
     kind: 'frame',
@@ -106,6 +160,9 @@ t.test('the browser receives the operations of a frame, with all members of a wr
   const { putItem, getItem } = view.operations as Record<string, Record<string, unknown>>
   t.notOk(Object.hasOwn(getItem ?? {}, 'label'), 'a read asks nothing')
   assertMembers(t, putItem, { label: 'Write 中文', confirm: 'Sure? 中文', reason: 'required', params: ['id'] })
+  t.hasStrict(putItem?.['undo'], { operation: 'getItem', method: 'GET' })
+  const asked = frameView(declared, operations, mayNotRead).operations as typeof view.operations & typeof putItem
+  t.equal((asked['putItem'] as { undo?: unknown }).undo, undefined, 'without the former values, the write asks')
   t.strictSame(putItem?.['members'], ['name', 'tags', 'isNew'])
   assertMembers(t, putItem?.['columns'], [
     { field: 'name', as: 'status', title: 'Name' },

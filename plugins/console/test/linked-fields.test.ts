@@ -124,6 +124,7 @@ const reader = (locale: string, permitted: (id: string) => boolean): PageViewer 
   can: ({ id }) => permitted(id),
   sees: () => true,
   page: () => undefined,
+  created: () => undefined,
   hasLabels: () => false,
 })
 

@@ -3,6 +3,7 @@ import type { PageAction, PageDeclaration } from '@plinth/admin'
 import type { Schema } from '@plinth/http'
 import t from 'tap'
 import type { Operation } from '../src/admin/operations.ts'
+import { objectPages } from '../src/admin/outcomes.ts'
 import { findPageProblems } from '../src/admin/page-faults.ts'
 
 const text = (en: string) => ({ en, 'zh-CN': `${en} 中文` })
@@ -116,6 +117,45 @@ t.test('an action whose successful response can be a failure declares which valu
   t.strictSame(problemsWith({ outcome: { field: 'result.outcome', good: ['accpeted'] } }), [
     'page "shops": "accpeted" is not a value of "result.outcome"',
   ])
+})
+
+t.test('an action whose response contains the id of another object leads to it', async (t) => {
+  const logId: Schema = { ...id, type: ['integer', 'null'] as never }
+  const own = new Map([
+    ...operations,
+    operation('postSendAgain', 'POST', { params, path: '/shops/{id}/send', data: object({ id, logId }) }),
+    operation('getShop', 'GET', { params, path: '/shops/{id}', data: object({ id, logId: id }) }),
+    operation('postShop', 'POST', { path: '/shops', data: object({ id, logId }) }),
+  ])
+  const shop: PageDeclaration = {
+    kind: 'detail',
+    id: 'shop',
+    title: text('Shop'),
+    source: 'getShop',
+    param: 'id',
+    sections: [{ columns: [{ field: 'logId', as: 'reference', of: { labels: 'logs', page: 'shop' } }] }],
+  }
+  const shops = {
+    kind: 'list' as const,
+    id: 'shops',
+    title: text('Shops'),
+    source: 'getShops',
+    key: 'id',
+    columns: [{ field: 'id', as: 'text' as const }],
+  }
+  const problemsWith = (change: Partial<PageAction>) => {
+    const action = { operation: 'postSendAgain', label: text('Label'), params: { id: { field: 'id' } }, ...change }
+    return findPageProblems([shop, { ...shops, actions: [action] }], own, new Set(['logs']))
+  }
+  t.strictSame(problemsWith({}), [
+    'page "shops": the result of postSendAgain contains "logId": link to the page "shop" in "created", or show it in "answer"',
+  ])
+  t.strictSame(problemsWith({ created: { page: 'shop', field: 'logId' } }), [])
+  t.strictSame(problemsWith({ answer: [{ field: 'logId', as: 'text' }] }), [])
+  const pageOf = objectPages([shop], own)
+  const found = [...own.values()].flatMap((one) => (pageOf(one) === undefined ? [] : [one.id]))
+  t.strictSame(found, ['postShop'])
+  t.strictSame(pageOf(own.get('postShop') as Operation), { page: 'shop', field: 'id' })
 })
 
 t.test('an optional action whose plugin is not loaded has no problem', async (t) => {

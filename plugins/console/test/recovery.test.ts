@@ -46,7 +46,8 @@ t.test(
     await page.getByRole('button', { name: 'Sign in' }).waitFor()
     t.equal(await forgot.count(), 0, 'without a site URL, no link can be sent')
     await setSiteUrl()
-    await page.reload()
+    const open = `${office.url}iam.users?enabled=false`
+    await page.goto(open)
     await forgot.click()
     await page.getByRole('heading', { name: 'Forgot your password?' }).waitFor()
     t.strictSame(await findAccessibilityProblems(page), [])
@@ -75,7 +76,8 @@ t.test(
     await page.fill('input[autocomplete^=username]', 'ann')
     await page.fill('input[autocomplete=current-password]', 'Another-office-2027')
     await page.click('button[type=submit]')
-    await page.locator('nav').first().waitFor()
+    await page.getByRole('heading', { name: 'Users' }).waitFor()
+    t.equal(page.url(), open, 'the page that was open comes back with its filter')
 
     // The link is opened again, in the browser of a signed-in user and in another language.
     const again = await openPage(t.teardown, link, { locale: 'zh-CN' })

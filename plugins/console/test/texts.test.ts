@@ -116,6 +116,7 @@ t.test('I-200 no source of the wizard stores data or puts data into an address',
     'admin/recovery/mail-link.ts',
     'admin/shell/drafts.ts',
     'admin/shell/kept-context.ts',
+    'admin/shell/session/return-address.ts',
     'install/draft.ts',
     'install/use-wizard-step.ts',
   ]

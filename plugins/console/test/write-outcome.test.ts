@@ -53,9 +53,11 @@ t.test('items without the member are not counted', async (t) => {
 })
 
 t.test('a created row has an address, unless the response has no id', async (t) => {
-  const created = { page: 'parcels.one', field: 'attemptId' }
+  const created = { page: 'parcels.one', field: 'attemptId', title: 'Parcel' }
   t.equal(addressOfCreated({ created }, { attemptId: 'a/7' }), '/parcels.one/a%2F7')
   t.equal(addressOfCreated({ created }, { attemptId: null }), undefined)
   t.equal(addressOfCreated({ created }, null), undefined)
   t.equal(addressOfCreated({}, { attemptId: 7 }), undefined)
+  t.equal(addressOfCreated({ created }, [{ attemptId: 7 }]), '/parcels.one/7', 'one item of a list')
+  t.equal(addressOfCreated({ created }, { items: [{ attemptId: 7 }, { attemptId: 8 }] }), undefined, 'several items')
 })

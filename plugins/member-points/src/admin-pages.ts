@@ -109,6 +109,7 @@ const accounts = adminList('getAdminMemberPointsAccounts', (row) => ({
       it.amount('frozen', { currency: 'asset' }),
       it.reference('journalId', journal, { title: journalTitle }),
     ],
+    created: { page: 'money.journal', field: 'journalId' },
   }),
 }))
 

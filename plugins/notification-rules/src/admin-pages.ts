@@ -143,7 +143,11 @@ const rules = adminList('getNotificationRules', (row) => ({
       ),
       submit: text('Export', '导出'),
       fields: ['enabled', 'keyword'],
-      outcome: { field: 'status', good: ['queued', 'running', 'succeeded'] },
+      outcome: {
+        field: 'status',
+        good: ['queued', 'running', 'succeeded'],
+        labels: { failed: text('Failed', '失败'), cancelled: text('Cancelled', '已取消') },
+      },
       created: { page: 'async-task.task', field: 'id' },
     }),
   ],

@@ -3,7 +3,7 @@ import { verificationCodeSender } from '@plinth/iam'
 import { auditTexts, definePlugin, notificationChannel, optional, personalData, type ServicesOf } from '@plinth/kernel'
 import { createDayFormatter } from '@plinth/site'
 import { sendCharts, sendLogTiles, sendPages, sendsNeedAttention, sendTimelines } from './admin-pages.ts'
-import { channelPages, channelsNeedAttention } from './channels/channel-pages.ts'
+import { channelPages, channelsNeedAttention, channelTiles } from './channels/channel-pages.ts'
 import { channelRoutes } from './channels/channel-routes.ts'
 import { keys } from './config.ts'
 import { notification } from './contract.ts'
@@ -58,7 +58,7 @@ export default definePlugin({
       pages: ({ database }: Services) => database && [...sendPages, ...messagePages, ...channelPages],
       attention: ({ database }: Services) => database && [...sendsNeedAttention, ...channelsNeedAttention],
       charts: ({ metrics, database }: Services) => [...(metrics ? sendCharts : []), ...(database ? figureCharts : [])],
-      tiles: ({ database }: Services) => database && [...sendTiles, ...sendLogTiles],
+      tiles: ({ database }: Services) => database && [...sendTiles, ...sendLogTiles, ...channelTiles],
       timelines: ({ database }: Services) => database && sendTimelines,
     }),
     optional(labelSources),

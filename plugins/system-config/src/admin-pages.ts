@@ -88,6 +88,7 @@ const history = adminList('getAdminSystemConfigHistory', (row) => ({
       reason: 'optional',
       answer: rollbackEffects,
       outcome: { field: 'effects.outcome', good: accepted },
+      created: { page: 'system-config.request', field: 'requestId' },
     }),
     row.action('postAdminSystemConfigRollback', {
       label: text('Roll back to this version', '回退到此版本'),
@@ -102,6 +103,7 @@ const history = adminList('getAdminSystemConfigHistory', (row) => ({
       tone: 'danger',
       answer: rollbackEffects,
       outcome: { field: 'effects.outcome', good: accepted },
+      created: { page: 'system-config.request', field: 'requestId' },
     }),
   ],
   empty: text(
@@ -216,6 +218,7 @@ const oneRequest = adminDetail('getAdminSystemConfigRequestsById', (it) => ({
       confirm: text('The changes are stored and take effect.', '变更将被保存并生效。'),
       answer: rollbackEffects,
       outcome: { field: 'effects.outcome', good: accepted },
+      created: { page: 'system-config.request', field: 'requestId' },
     }),
     it.action('postAdminSystemConfigRequestsByIdReject', {
       label: text('Reject', '驳回'),

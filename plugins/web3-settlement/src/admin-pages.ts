@@ -335,6 +335,7 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
       }),
       it.action('postAdminWeb3PaymentSettlementReviewLogsByIdSettle', {
         ...settle,
+        created: { page: 'web3-settlement.review', field: 'reviewLogId' },
         answer: (result) => [
           result.status('outcome', resultTones, { labels: results }),
           result.status('state', stateTones, { labels: states, title: stateTitle }),
@@ -344,6 +345,7 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
       }),
       it.action('postAdminWeb3PaymentSettlementReviewLogsByIdSettle', {
         ...settle,
+        created: { page: 'web3-settlement.review', field: 'reviewLogId' },
         label: text('Settle anyway', '仍然结算'),
         query: { acceptCauses: { value: true } },
         when: { status: ['open', 'approved'], state: 'review_required' },
@@ -360,6 +362,7 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
       }),
       it.action('postAdminWeb3PaymentSettlementReviewLogsByIdRetry', {
         ...settle,
+        created: { page: 'web3-settlement.review', field: 'reviewLogId' },
         label: text('Settle again', '再次结算'),
         when: { status: ['open', 'approved'], state: 'blocked', retryable: true },
         answer: (result) => [

@@ -4,6 +4,7 @@ import { localize } from '@plinth/kernel'
 import { choicesView } from './field-choices.ts'
 import { uploadView } from './file-fields.ts'
 import { type HelpTexts, helpOf, memberAt, membersOf, type Operation, withoutNull } from './operations.ts'
+import type { ObjectPages } from './outcomes.ts'
 import { type BuiltInPage, builtInPages } from './own-pages.ts'
 
 /* Describes the columns and the fields of pages for one user, with the titles and help texts of their schemas. */
@@ -17,7 +18,9 @@ export interface PageViewer {
   /** Returns true if the product has this page and the user may open it. */
   sees(page: Pick<BuiltInPage, 'source' | 'parts'>): boolean
   /** Returns a page of the product. */
-  page(id: string): Pick<BuiltInPage, 'source' | 'parts'> | undefined
+  page(id: string): Pick<BuiltInPage, 'source' | 'parts' | 'title'> | undefined
+  /** Finds the page of the object that an operation creates. */
+  readonly created: ObjectPages
   /** Returns whether a loaded plugin provides labels of a kind. */
   hasLabels(kind: string): boolean
 }

@@ -14,7 +14,7 @@ import { linkedFieldProblems } from './field-choices.ts'
 import { fileFieldProblems, isFile } from './file-fields.ts'
 import { frameProblems } from './frames/frame-faults.ts'
 import { itemOf, memberAt, membersOf, type Operation, withoutNull } from './operations.ts'
-import { outcomeProblems } from './outcomes.ts'
+import { createdProblems, linkedMembers, type ObjectPages, objectPages, outcomeProblems } from './outcomes.ts'
 import { builtInPages } from './own-pages.ts'
 import type { PlacedTimeline } from './timelines.ts'
 
@@ -96,6 +96,8 @@ class PageLook {
   readonly #operations: Operations
   readonly #kinds: { readonly has: (kind: string) => boolean }
   readonly #pages: ReadonlyMap<string, PageDeclaration>
+  readonly #linked: ReadonlyMap<string, string>
+  readonly #pageOf: ObjectPages
 
   constructor(
     operations: Operations,
@@ -105,6 +107,8 @@ class PageLook {
     this.#operations = operations
     this.#kinds = kinds
     this.#pages = pages
+    this.#linked = linkedMembers(pages.values())
+    this.#pageOf = objectPages(pages.values(), operations)
   }
 
   problemsOf(page: ListOf | DetailOf, source: Operation | undefined): readonly string[] {
@@ -285,14 +289,12 @@ class PageLook {
   }
 
   /** Checks what is shown before a write (preview) and after it (response). */
-  #shown(
-    { preview, answer = [], outcome, created }: PageForm | PageAction | PageBulkAction,
-    operation: Operation,
-    item: Schema | undefined,
-  ): void {
+  #shown(write: PageForm | PageAction | PageBulkAction, operation: Operation, item: Schema | undefined): void {
+    const { preview, answer = [], outcome, created = this.#pageOf(operation) } = write
+    const shown = { answer, ...(created && { created }) }
     const result = itemOf(operation) ?? operation.data
     this.#columns(answer, result)
-    this.faults.push(...outcomeProblems(outcome, operation))
+    this.faults.push(...outcomeProblems(outcome, operation), ...createdProblems(shown, operation, item, this.#linked))
     if (created !== undefined) {
       this.#detailOf(created.page)
       this.#given({ id: { field: created.field } }, result)

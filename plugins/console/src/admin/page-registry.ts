@@ -17,6 +17,7 @@ import type { PageViewer } from './column-and-field-views.ts'
 import { type FrameDocument, frameDocument } from './frames/frame-document.ts'
 import { frameView } from './frames/frame-view.ts'
 import { type Operation, operationsOf } from './operations.ts'
+import { objectPages } from './outcomes.ts'
 import { chartOperationOf, chartView, findAttentionProblems, findChartProblems } from './overview.ts'
 import { type BuiltInPage, builtInPages, findCustomPageProblems, sourceOf } from './own-pages.ts'
 import { findPageProblems, findTimelineProblems } from './page-faults.ts'
@@ -339,6 +340,7 @@ export class PageRegistry {
       can: (operation) => mayCall(principal, operation),
       sees: (page) => mayCall(principal, operations.get(sourceOf(page, operations))),
       page: (id) => this.#pageOf(id),
+      created: objectPages(this.#parts.pages.values(), operations),
       hasLabels: (kind) => this.#parts.labels.has(kind),
     }
   }

@@ -54,19 +54,32 @@ const titlesOf = (names: readonly string[], { body }: Operation, reader: PageVie
   Object.fromEntries(names.map((name) => [name, titleWithin(body, name, reader)]))
 
 /** Returns the outcome of a write with the texts for its values. A column of the response or of the page has them. */
-function outcomeView({ outcome, answer = [] }: Pick<Form, 'outcome' | 'answer'>, known: Labels) {
+export function outcomeView({ outcome, answer = [] }: Pick<Form, 'outcome' | 'answer'>, known: Labels) {
   if (outcome === undefined) return {}
-  const { field } = outcome
+  const { field, labels: own } = outcome
   const columns = answer.flatMap((column) => [
     column,
     ...(column.columns ?? []).map((inner) => ({ ...inner, field: `${column.field}.${inner.field}` })),
   ])
-  const labels = columns.find((column) => column.field === field)?.labels ?? known.get(field)
+  const labels = own ?? columns.find((column) => column.field === field)?.labels ?? known.get(field)
   return { outcome: { ...outcome, ...withoutUndefined({ labels }) } }
 }
 
+/**
+ * Returns the link to the object that a write created, with the title of its page. There is no link to a page that the
+ * user may not open.
+ */
+function createdView(created: Form['created'], operation: Operation, reader: PageViewer) {
+  const link = created ?? reader.created(operation)
+  const page = link && reader.page(link.page)
+  return {
+    created:
+      page !== undefined && reader.sees(page) ? { ...link, title: localize(page.title, reader.locale) } : undefined,
+  }
+}
+
 function writeView(
-  write: Pick<Form, 'preview' | 'answer' | 'body' | 'version' | 'outcome'>,
+  write: Pick<Form, 'preview' | 'answer' | 'body' | 'version' | 'outcome' | 'created'>,
   operation: Operation,
   operations: Operations,
   reader: PageViewer,
@@ -79,6 +92,7 @@ function writeView(
     ...given(preview, 'preview', (one) => previewView(one, operations, reader)),
     ...given(answer, 'answer', (columns) => answerViews(columns, operation, reader)),
     ...outcomeView(write, known),
+    ...createdView(write.created, operation, reader),
   }
 }
 
@@ -173,7 +187,7 @@ function listView(page: ListPage, operations: Operations, reader: PageViewer) {
       const linked = reader.page(id)
       return linked !== undefined && reader.sees(linked)
     }),
-    forms: forms.map((form) => formView(form, operations, reader, known)),
+    forms: forms.map((form) => formView(withCreated(form, page, operations), operations, reader, known)),
   }
 }
 

@@ -7,7 +7,7 @@ import { auditTexts, definePlugin, healthCheck, kernel, optional, personalData }
 import { nodeEnvironmentOf } from '@plinth/kernel/host'
 import { sharedStore } from '@plinth/shared-store'
 import { site } from '@plinth/site'
-import { needsAttention, pages } from '../admin-pages.ts'
+import { needsAttention, pages, stateTiles } from '../admin-pages.ts'
 import { builtPages } from '../contract.ts'
 import { consoleError, messages } from '../declarations.ts'
 import { createAttention } from '../migrations/0001-create-attention.ts'
@@ -37,6 +37,7 @@ export default definePlugin({
   contributes: [
     adminPages.of(pages),
     attention.of(needsAttention),
+    tiles.of(stateTiles),
     healthCheck,
     labelSources,
     personalData.of(({ database }: WithDatabase) => ({ 'console.admin': attentionTables(database) })),

@@ -37,12 +37,17 @@ export function tileProblems(
   pages: Pages,
 ): readonly string[] {
   return [...declared].flatMap((tile) => {
-    const { source, query = {}, field, currency, range = false, page, opens } = tile
+    const { source, query = {}, field, good, bad = [], currency, range = false, page, opens } = tile
     const operation = operations.get(source)
     const problems =
       operation === undefined
         ? [`no loaded plugin provides the operation "${source}"`]
-        : [...sourceProblems(operation, query, range), ...figureProblems(operation, [field], currency)]
+        : [
+            ...sourceProblems(operation, query, range),
+            ...(good === undefined
+              ? figureProblems(operation, [field], currency)
+              : valueProblems(operation, field, [...good, ...bad])),
+          ]
     return [
       ...problems,
       ...(page === undefined ? [] : placeProblems(page, operations, pages)),
@@ -80,6 +85,16 @@ export function figureProblems(
       ? []
       : [`"${currency}" is not a member of the result`]),
   ]
+}
+
+/** Checks that a member exists, and that it can have these values. */
+function valueProblems(operation: Operation, field: string, values: readonly unknown[]): readonly string[] {
+  const member = withoutNull(memberAt(itemOf(operation) ?? operation.data, field))
+  if (member === undefined) return [`"${field}" is not a member of the result`]
+  const { enum: known } = member
+  return known === undefined
+    ? []
+    : values.flatMap((value) => (known.includes(value as string) ? [] : [`"${value}" is not a value of "${field}"`]))
 }
 
 /**

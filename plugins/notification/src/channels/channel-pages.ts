@@ -1,4 +1,4 @@
-import { adminAttention, adminDetail, adminList, type Operations, type Row } from '@plinth/admin'
+import { adminAttention, adminDetail, adminList, adminTile, type Operations, type Row } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 
 const states = {
@@ -58,6 +58,7 @@ function actionsOf(row: Row<Channel>) {
         it.reference('logId', send, { title: text('Send log entry', '发送记录') }),
       ],
       outcome: { field: 'outcome', good: ['accepted'], reason: 'hint' },
+      created: { page: 'notification.send', field: 'logId' },
     })
   return [
     row.action('postAdminNotificationChannelsByCodeVerify', {
@@ -173,5 +174,18 @@ export const channelsNeedAttention = [
     unattended: text('Further messages on this channel fail too.', '此渠道之后的消息也会失败。'),
     where: { state: 'failing' },
     page: { id: 'notification.channels', filter: { state: 'failing' } },
+  }),
+]
+
+export const channelTiles = [
+  adminTile('getAdminNotificationChannels', {
+    id: 'notification.channels',
+    title: text('Channels', '通知渠道'),
+    order: 20,
+    field: 'state',
+    good: ['ready'],
+    // The others are not in use.
+    bad: ['failing', 'resting', 'limited'],
+    opens: { id: 'notification.channels' },
   }),
 ]

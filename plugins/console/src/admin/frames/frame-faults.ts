@@ -1,6 +1,7 @@
-import type { FramePageDeclaration } from '@plinth/admin'
+import type { FramePageDeclaration, FrameWrite } from '@plinth/admin'
 import type { Schema } from '@plinth/http'
 import { memberAt, membersOf, type Operation, withoutNull } from '../operations.ts'
+import { outcomeProblems } from '../outcomes.ts'
 
 /** Texts that end an element early, or that do not run. */
 const misplaced: readonly {
@@ -35,7 +36,7 @@ export function frameProblems(
     ...[source, ...reads].flatMap((id) => operationProblems(id, operations, true)),
     ...writes.flatMap((write) => [
       ...operationProblems(write.operation, operations, false),
-      ...columnProblems(write.columns ?? [], operations.get(write.operation)),
+      ...writeProblems(write, operations),
     ]),
   ]
 }
@@ -65,12 +66,49 @@ function operationProblems(id: string, operations: ReadonlyMap<string, Operation
   ]
 }
 
-function columnProblems(columns: readonly { readonly field: string }[], operation: Operation | undefined) {
+function writeProblems(write: FrameWrite, operations: ReadonlyMap<string, Operation>): readonly string[] {
+  const operation = operations.get(write.operation)
   if (operation === undefined) return []
+  const { columns = [], outcome } = write
   const request = requestOf(operation)
-  return columns
-    .filter(({ field }) => memberAt(request, field) === undefined)
-    .map(({ field }) => `"${field}" is not a member of the request of ${operation.id}`)
+  const shown = columns.map(({ field }) => field)
+  return [
+    ...shown
+      .filter((field) => memberAt(request, field) === undefined)
+      .map((field) => `"${field}" is not a member of the request of ${operation.id}`),
+    ...Object.keys(operation.params)
+      .filter((name) => !shown.includes(name))
+      .map(
+        (name) => `the user cannot read which row "${name}" of ${operation.id} is: add a column for it to the write`,
+      ),
+    ...outcomeProblems(outcome, operation),
+    ...undoProblems(write, operation, operations),
+  ]
+}
+
+/** The former values must be known, and the write must need no dialog. */
+function undoProblems(
+  { undo, reason, tone }: FrameWrite,
+  { id, params, query, body, data }: Operation,
+  operations: ReadonlyMap<string, Operation>,
+): readonly string[] {
+  if (undo === undefined) return []
+  const before = operations.get(undo)
+  if (before === undefined || before.method !== 'GET')
+    return [`"${undo}" in "undo" is not a GET operation of the product`]
+  const hasOtherRow = Object.keys(before.params).join() !== Object.keys(params).join()
+  const members = Object.keys(membersOf(body))
+  const unknown = members.filter((name) => memberAt(before.data, name) === undefined)
+  return [
+    ...(hasOtherRow ? [`"${undo}" in "undo" does not have the path parameters of ${id}`] : []),
+    ...unknown.map((name) => `"${undo}" in "undo" does not return "${name}" of ${id}`),
+    ...(members.includes('version') && memberAt(data, 'version') === undefined
+      ? [`${id} does not return the new version, so it has no undo`]
+      : []),
+    ...(reason === 'required' || tone === 'danger' || Object.keys(query).length > 0 || members.length === 0
+      ? [`${id} needs a dialog, so it has no undo`]
+      : []),
+  ]
 }
 
 const secretName = /password|secret$|token$|privateKey/i

@@ -107,7 +107,9 @@ export interface PreviewVariable {
 }
 
 /** Common members of actions and forms. */
-export interface Write extends Operation, Pick<Declared.Form, 'created' | 'reason' | 'tone' | 'amounts'> {
+export interface Write extends Operation, Pick<Declared.Form, 'reason' | 'tone' | 'amounts'> {
+  /** Page of the object that the write created, and the member of the response with its id. */
+  readonly created?: NonNullable<Declared.Form['created']> & { readonly title: string }
   readonly body?: Sources
   readonly preview?: string | Preview
   readonly answer?: readonly Column[]
@@ -170,7 +172,7 @@ export interface Chart
 /** A tile shows one number: a member of the response, or the sum of a member over all its rows. */
 export interface Tile
   extends Callable,
-    Pick<Declared.Tile, 'id' | 'title' | 'lead' | 'range' | 'field' | 'currency' | 'more'> {
+    Pick<Declared.Tile, 'id' | 'title' | 'lead' | 'range' | 'field' | 'good' | 'bad' | 'currency' | 'more'> {
   readonly operation: string
   readonly query: Readonly<Record<string, Value>>
   readonly unit?: Column['unit']
@@ -237,7 +239,10 @@ export interface DetailPage extends AnyPage, Pick<Declared.DetailPage, 'kind' | 
 /** An operation that a frame may call. A write has a label, and the columns of its confirmation dialog. */
 export interface FrameOperation
   extends Operation,
-    Partial<Pick<Declared.FrameWrite, 'label' | 'confirm' | 'reason' | 'tone'>> {
+    Partial<Pick<Declared.FrameWrite, 'label' | 'confirm' | 'reason' | 'tone'>>,
+    Pick<Write, 'outcome'> {
+  /** Operation that returns the row before the write. Only if the user may call it, the write can be undone. */
+  readonly undo?: Operation
   readonly columns?: readonly Column[]
   /** Names of the path parameters, the query parameters and the body members. */
   readonly params: readonly string[]

@@ -1,6 +1,6 @@
 import { SegmentedControl } from '@mantine/core'
 import { useQueries, useQuery } from '@tanstack/react-query'
-import { type ReactNode, useContext, useId, useMemo, useState } from 'react'
+import { type ReactNode, useCallback, useContext, useEffect, useId, useMemo, useState } from 'react'
 import { useLanguage } from '../../app/app.tsx'
 import { useApi } from '../api/context.tsx'
 import { readLabelName } from '../api/labels.ts'
@@ -51,10 +51,12 @@ interface ChartCardProps {
   readonly chart: Chart
   readonly span: string | undefined
   readonly heading: 'h2' | 'h3'
+  /** Called when the chart gets its first numbers, or has none. An empty chart is hidden. */
+  onEmpty(id: string, isEmpty: boolean): void
 }
 
 /** One chart: a plot, and the same numbers as a table. */
-function ChartCard({ chart: declared, span, heading: Heading }: ChartCardProps) {
+function ChartCard({ chart: declared, span, heading: Heading, onEmpty }: ChartCardProps) {
   const { translate } = useLanguage()
   const api = useApi()
   const formats = useFormats()
@@ -84,7 +86,11 @@ function ChartCard({ chart: declared, span, heading: Heading }: ChartCardProps) 
   )
   const { since, instances = [] } = (response.data ?? {}) as Counted
   const time = typeof since === 'string' ? formats.time(since) : undefined
-  const isEmpty = data?.lines.every(({ sum }) => sum === 0) && (chart.as === 'share' || follows)
+  const isEmpty =
+    data !== undefined &&
+    (data.lines.length === 0 || (data.lines.every(({ sum }) => sum === 0) && (chart.as === 'share' || follows)))
+  useEffect(() => onEmpty(declared.id, isEmpty), [declared.id, isEmpty, onEmpty])
+  if (isEmpty && instances.length === 0) return null
   return (
     <section className={classes.card} aria-labelledby={heading} aria-busy={response.isPending}>
       <header className={classes.head}>
@@ -104,13 +110,8 @@ function ChartCard({ chart: declared, span, heading: Heading }: ChartCardProps) 
       </header>
       {response.error !== null && <LoadFailure error={response.error} onRetry={() => void response.refetch()} />}
       {data === undefined && response.error === null && <Waiting lines={1} height={180} />}
-      {data !== undefined && (data.lines.length === 0 || isEmpty) && (
-        <p className={classes.empty}>{translate('admin.chart.nothing')}</p>
-      )}
-      {data !== undefined && data.lines.length > 0 && !isEmpty && chart.as === 'share' && (
-        <Share chart={chart} data={data} />
-      )}
-      {data !== undefined && data.lines.length > 0 && !isEmpty && chart.as !== 'share' && (
+      {data !== undefined && !isEmpty && chart.as === 'share' && <Share chart={chart} data={data} />}
+      {data !== undefined && !isEmpty && chart.as !== 'share' && (
         <Shown chart={chart} data={data}>
           <Source title={chart.title} instances={instances} of={of} time={time} onChoose={setOf} />
         </Shown>
@@ -165,11 +166,22 @@ function Shown({ chart, data, children }: ShownProps) {
 }
 
 export default function Charts({ charts, span, heading = 'h2' }: ChartsProps) {
+  const { translate } = useLanguage()
+  const [empty, setEmpty] = useState<readonly string[]>([])
+  const onEmpty = useCallback(
+    (id: string, isEmpty: boolean) =>
+      setEmpty((last) => [...last.filter((one) => one !== id), ...(isEmpty ? [id] : [])]),
+    [],
+  )
+  const titles = charts.filter(({ id }) => empty.includes(id)).map(({ title }) => title)
   return (
     <div className={classes.charts}>
       {charts.map((chart) => (
-        <ChartCard key={chart.id} chart={chart} span={span} heading={heading} />
+        <ChartCard key={chart.id} {...{ chart, span, heading, onEmpty }} />
       ))}
+      {titles.length > 0 && (
+        <p className={classes.empty}>{translate('admin.chart.nothing', { titles: titles.join(', ') })}</p>
+      )}
     </div>
   )
 }

@@ -7,7 +7,7 @@ import { useApi } from '../api/context.tsx'
 import { charts } from '../api/operations.ts'
 import type { Chart, Tile } from '../api/page-types.ts'
 import { LazyCharts } from '../charts/lazy-charts.tsx'
-import { LoadFailure } from '../pages/load-state.tsx'
+import { LoadFailure, Waiting } from '../pages/load-state.tsx'
 import { useFormats } from '../pages/shown-value.ts'
 import { TimeFilter } from '../pages/time-filter.tsx'
 import { isPreset, rangeIn, type TimeRange } from '../pages/time-range.ts'
@@ -59,16 +59,28 @@ function RangeChoice({ range, onChange }: RangeChoiceProps) {
   )
 }
 
-/** The tiles and charts that this user may see: first those of the business, then those of the system. */
-export function OverviewFigures() {
+/** Reads the tiles and charts of the overview that this user may see. */
+function useFigures() {
   const { language } = useLanguage()
   const api = useApi()
-  const declared = useQuery({
+  return useQuery({
     queryKey: [charts.path, language],
     queryFn: ({ signal }) => api.call<{ items: readonly Chart[]; tiles: readonly Tile[] }>(charts, { signal }),
     staleTime: 5 * 60_000,
     placeholderData: (last) => last,
   })
+}
+
+/** The tiles that say whether something is wrong now. They have no time range. */
+export function StateTiles() {
+  const { data, isPending } = useFigures()
+  if (isPending) return <Waiting lines={1} height={80} />
+  return <Tiles tiles={(data?.tiles ?? []).filter(({ range }) => range !== true)} />
+}
+
+/** The tiles and charts that this user may see: first those of the business, then those of the system. */
+export function OverviewFigures() {
+  const declared = useFigures()
   if (declared.error !== null) return <LoadFailure error={declared.error} onRetry={() => void declared.refetch()} />
   const { items = [], tiles = [] } = declared.data ?? {}
   return (
@@ -77,10 +89,7 @@ export function OverviewFigures() {
         tiles={tiles.filter(({ range }) => range === true)}
         charts={items.filter(({ follows }) => follows === 'range')}
       />
-      <System
-        tiles={tiles.filter(({ range }) => range !== true)}
-        charts={items.filter(({ follows }) => follows !== 'range')}
-      />
+      <System charts={items.filter(({ follows }) => follows !== 'range')} />
     </>
   )
 }
@@ -118,11 +127,11 @@ function Business({ tiles, charts }: FiguresProps) {
 }
 
 /** The state of the system. One switch sets the time span of all charts. */
-function System({ tiles, charts }: FiguresProps) {
+function System({ charts }: Pick<FiguresProps, 'charts'>) {
   const { translate } = useLanguage()
   const spans = charts.find(({ ranges }) => ranges.length > 1)?.ranges ?? []
   const [span, setSpan] = useState<string>()
-  if (tiles.length === 0 && charts.length === 0) return null
+  if (charts.length === 0) return null
   return (
     <section className={classes.section} aria-label={translate('admin.overview.system')}>
       <header className={classes.head}>
@@ -136,7 +145,6 @@ function System({ tiles, charts }: FiguresProps) {
           />
         )}
       </header>
-      <Tiles tiles={tiles} heading="h3" />
       <LazyCharts charts={charts} span={span ?? spans[0]?.id} heading="h3" />
     </section>
   )

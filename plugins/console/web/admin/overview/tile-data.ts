@@ -24,7 +24,17 @@ export function sumsOf({ field, currency }: Tile, response: Rows | readonly Row[
   }
   const found = [...sums].map(([code, value]) => ({ code, value }))
   const shown = found.filter(({ value }) => value !== 0n)
-  return shown.length === 0 ? found.slice(0, 1) : shown
+  // Without rows there is no currency, but the sum is known.
+  const none = found.length === 0 ? [{ code: '', value: 0 }] : found.slice(0, 1)
+  return shown.length === 0 ? none : shown
+}
+
+/** Counts the rows with a good value, and those with a good or bad one. */
+export function partOf({ field, good = [], bad }: Tile, response: Rows | readonly Row[]) {
+  const values = rowsOf(response).items.map((row) => valueAt(row, field))
+  const isIn = (list: readonly unknown[]) => (value: unknown) => list.includes(value)
+  const count = values.filter(isIn(good)).length
+  return { count, total: bad === undefined ? values.length : count + values.filter(isIn(bad)).length }
 }
 
 /**

@@ -1,4 +1,4 @@
-import { IconArrowDownRight, IconArrowUpRight } from '@tabler/icons-react'
+import { IconAlertCircle, IconArrowDownRight, IconArrowUpRight, IconCircleCheck } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useContext } from 'react'
 import { Link } from 'wouter'
@@ -12,10 +12,12 @@ import { useFormats } from '../pages/shown-value.ts'
 import { useSite } from '../shell/site-context.ts'
 import classes from './overview.module.css'
 import { queryOf, RangeContext, type Span, spansOf } from './overview-range.ts'
-import { changeOf, sumsOf, type TileSum } from './tile-data.ts'
+import { changeOf, partOf, sumsOf, type TileSum } from './tile-data.ts'
 
 /** Poll interval while the page is visible. */
 const everyMs = 60_000
+/** The list of what needs attention has the same interval. */
+const stateEveryMs = 15_000
 
 /** Reads the response of a tile for its range, or for the range before. */
 function useTile(tile: Tile, which: 'now' | 'before') {
@@ -32,7 +34,7 @@ function useTile(tile: Tile, which: 'now' | 'before') {
         signal,
       }),
     enabled: which === 'now' || tile.range === true,
-    refetchInterval: everyMs,
+    refetchInterval: tile.good === undefined ? everyMs : stateEveryMs,
     placeholderData: (last) => last,
   })
 }
@@ -61,11 +63,25 @@ function TileCard({ tile, heading: Heading }: { readonly tile: Tile; readonly he
       {tile.lead !== undefined && <p className={classes.lead}>{tile.lead}</p>}
       {now.error !== null && <LoadFailure error={now.error} onRetry={() => void now.refetch()} />}
       {now.data === undefined && now.error === null && <Waiting lines={1} height={36} />}
+      {now.data !== undefined && tile.good !== undefined && <Part {...partOf(tile, now.data as Rows)} />}
       {now.data !== undefined &&
+        tile.good === undefined &&
         sumsOf(tile, now.data).map((sum) => (
           <Figure key={sum.code} tile={tile} sum={sum} earlier={earlier?.find(({ code }) => code === sum.code)} />
         ))}
     </li>
+  )
+}
+
+/** Shows how many of several things are good. */
+function Part({ count, total }: { readonly count: number; readonly total: number }) {
+  const { translate } = useLanguage()
+  const isGood = count === total
+  return (
+    <p className={classes.value} data-tone={isGood ? 'good' : 'bad'}>
+      {isGood ? <IconCircleCheck size={20} aria-hidden /> : <IconAlertCircle size={20} aria-hidden />}
+      {translate('admin.overview.part', { count, total })}
+    </p>
   )
 }
 
@@ -81,7 +97,7 @@ function Figure({ tile, sum: { code, value }, earlier }: FigureProps) {
   const formats = useFormats()
   const { units } = useSite()
   const textOf = (shown: number | bigint) => {
-    if (tile.currency === undefined) return formats.count(Number(shown), tile.unit)
+    if (tile.currency === undefined || code === '') return formats.count(Number(shown), tile.unit)
     const unit = unitOf(units, code)
     return `${formats.amount(String(shown), unit)}${unit === undefined && code !== '' ? ` ${code}` : ''}`
   }

@@ -7,10 +7,10 @@ import { CallFailure } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
 import type { Callable } from '../api/operations.ts'
 import { useWrite } from '../api/use-write.ts'
+import { returnAddress } from '../shell/session/return-address.ts'
 import { type RecoveryWay, recoveryAddress } from '../shell/session/session-state.ts'
 import classes from '../shell/session/sign-in.module.css'
 import { SignInCard } from '../shell/session/sign-in.tsx'
-import { base } from '../shell/site-context.ts'
 import { link } from './mail-link.ts'
 import en from './text/en.json' with { type: 'json' }
 import zhCN from './text/zh-CN.json' with { type: 'json' }
@@ -164,5 +164,5 @@ const Done = ({ title, children }: { readonly title: string; readonly children?:
 
 function BackLink() {
   const { translate } = useLanguage()
-  return <Anchor href={`${base}/`}>{translate('recovery.back')}</Anchor>
+  return <Anchor href={returnAddress()}>{translate('recovery.back')}</Anchor>
 }

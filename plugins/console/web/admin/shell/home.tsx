@@ -5,7 +5,7 @@ import { Link } from 'wouter'
 import { siteName, useLanguage } from '../../app/app.tsx'
 import type { Account } from '../api/operations.ts'
 import type { Navigation } from '../api/page-types.ts'
-import { OverviewFigures } from '../overview/overview.tsx'
+import { OverviewFigures, StateTiles } from '../overview/overview.tsx'
 import { AttentionList } from './attention.tsx'
 import classes from './home.module.css'
 import { useUserPreferences } from './kept-context.ts'
@@ -18,7 +18,7 @@ interface HomeProps {
   readonly session: SessionState
 }
 
-/** The first page: what needs attention, the state of the product, and the pages that the user works with. */
+/** The first page: is something wrong, what needs attention, how is the business, and the pages of the user. */
 export function Home({ account, session }: HomeProps) {
   const { translate } = useLanguage()
   const { siteTitle, groups } = useSite()
@@ -31,6 +31,7 @@ export function Home({ account, session }: HomeProps) {
     <>
       <h1 className={classes.title}>{siteTitle}</h1>
       <p className={classes.lead}>{translate('admin.home.lead')}</p>
+      <StateTiles />
       <AttentionList />
       <OverviewFigures />
       <ChosenPages groups={groups} />

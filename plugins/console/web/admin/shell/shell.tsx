@@ -93,6 +93,13 @@ export function Shell({ session, connection }: ShellProps) {
     if (first.current === known.id) session.begin(false)
     else location.reload()
   }, [known, session])
+  const shownLanguage = useRef(language)
+  useEffect(() => {
+    if (shownLanguage.current === language) return
+    shownLanguage.current = language
+    // Rows and names contain texts in the language of their call.
+    void client.invalidateQueries()
+  }, [language, client])
   const failed = useLastFailure(account.error ?? navigation.error, navigation.data !== undefined)
   const signedIn = ({ id }: Account) => {
     // Another user must not see data of the previous user.

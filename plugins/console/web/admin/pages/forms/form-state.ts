@@ -222,7 +222,9 @@ export function useFormState({ fields, initial, known, unitOf, first: given, res
       setRefused(Object.fromEntries(known))
       setTried(known.length > 0)
       setSought(fields.find(({ name }) => known.some(([one]) => one === name)))
-      setFailure(known.length > 0 && known.length === error.faults.length ? undefined : error)
+      // After the end of a session, the dialog for the sign-in says what to do. The form can then be sent again.
+      const isShownElsewhere = error.kind === 'signed-out' || (known.length > 0 && known.length === error.faults.length)
+      setFailure(isShownElsewhere ? undefined : error)
     },
   }
 }

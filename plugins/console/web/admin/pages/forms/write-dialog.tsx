@@ -123,7 +123,7 @@ function WriteForm(props: WriteFormProps) {
   const { translate } = useLanguage()
   const api = useApi()
   const client = useQueryClient()
-  const [, go] = useLocation()
+  const [location, go] = useLocation()
   const { units } = useSite()
   const unitOf: UnitOf = (name, values) => unitTyped(write.amounts?.[name], units, values, row)
   const draftName = `${write.operation} ${JSON.stringify(valuesFromRow(write.params, row))}`
@@ -141,7 +141,13 @@ function WriteForm(props: WriteFormProps) {
   const [seen, setSeen] = useState<{ readonly answer: unknown; readonly values: unknown }>()
   const [done, setDone] = useState<{ readonly answer: unknown }>()
   const once = done !== undefined && write.once !== undefined ? valueAt(done.answer, write.once) : undefined
-  const address = done && addressOfCreated(write, done.answer)
+  /** Opens the object that the write created, unless its page is open. */
+  const linkTo = (answer: unknown) => {
+    const address = addressOfCreated(write, answer)
+    if (address === undefined || address === location) return undefined
+    return { address, label: translate('admin.open-created', { title: write.created?.title ?? '' }) }
+  }
+  const link = done && linkTo(done.answer)
   // A preview is required again after the input changes.
   const isDry = write.preview !== undefined && seen?.values !== state.values
   const run = useWrite(
@@ -171,7 +177,7 @@ function WriteForm(props: WriteFormProps) {
     {
       onSuccess: (answer) => {
         if (isDry) return setSeen({ answer, values: state.values })
-        const created = addressOfCreated(write, answer)
+        const created = linkTo(answer)
         const { text, isFailure } = resultOfWrite(write, answer, {
           translate,
           title: name,
@@ -179,7 +185,7 @@ function WriteForm(props: WriteFormProps) {
         })
         toasts.show(text, {
           isFailure,
-          ...(created && { button: { label: translate('admin.open-created'), run: () => go(created) } }),
+          ...(created && { button: { label: created.label, run: () => go(created.address) } }),
         })
         void client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'page' })
         isDropped.current = true
@@ -215,7 +221,16 @@ function WriteForm(props: WriteFormProps) {
           keys: hasSecret ? {} : keys,
         }
       : undefined
-  useEffect(() => keepDraft(draftName, () => (isDropped.current ? undefined : draft.current)), [draftName])
+  const readDraft = () => (isDropped.current ? undefined : draft.current)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the title of an open dialog does not change
+  useEffect(() => {
+    const close = keepDraft(draftName, readDraft)
+    return () => {
+      close()
+      // The user has left the page, for example with Back.
+      if (readDraft() !== undefined) toasts.show(translate('admin.draft-kept', { title }))
+    }
+  }, [draftName])
   // A form with its own reason also sends it as the reason for the audit.
   const ownReason = fields.some(({ name }) => name === 'reason')
   const asksReason = write.takesReason && !ownReason
@@ -270,9 +285,9 @@ function WriteForm(props: WriteFormProps) {
         <div className={classes.form}>
           <ApiResponse answer={done.answer} columns={write.answer ?? []} />
           <div className={classes.buttons}>
-            {address !== undefined && (
-              <Button variant="default" component={Link} href={address}>
-                {translate('admin.open-created')}
+            {link !== undefined && (
+              <Button variant="default" component={Link} href={link.address}>
+                {link.label}
               </Button>
             )}
             <Button onClick={leave}>{translate('admin.close')}</Button>

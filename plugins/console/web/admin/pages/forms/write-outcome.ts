@@ -50,9 +50,10 @@ function reasonIn({ reason }: NonNullable<Write['outcome']>, answer: unknown): s
   return reasons.find((one): one is string => typeof one === 'string' && one !== '')
 }
 
-/** Returns the address of the page of the row that a write created; `undefined` if it created none. */
+/** Returns the address of the page of the row that a write created; `undefined` if it created none, or several. */
 export function addressOfCreated({ created }: Pick<Write, 'created'>, answer: unknown): string | undefined {
-  const id = created === undefined ? undefined : valueAt(answer, created.field)
+  const [found, ...others] = [valueAt(answer, 'items') ?? answer].flat()
+  const id = created === undefined || others.length > 0 ? undefined : valueAt(found, created.field)
   return created === undefined || id === undefined || id === null
     ? undefined
     : `/${created.page}/${encodeURIComponent(String(id))}`

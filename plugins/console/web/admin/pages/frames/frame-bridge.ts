@@ -13,6 +13,8 @@ export const limits = {
   running: 6,
   /** Maximum number of calls without a result, including those that wait. */
   open: 32,
+  /** Time between two writes without a question. */
+  betweenMs: 2_000,
   /** Writes that the operator cancels one after the other. */
   cancelled: 3,
   /** Characters of a short message. */
@@ -33,6 +35,10 @@ export interface FrameShell {
   read(operation: FrameOperation, request: FrameRequest, signal: AbortSignal): Promise<unknown>
   /** Asks the operator and then calls the operation. Throws `Cancelled` if the operator cancels. */
   write(operation: FrameOperation, request: FrameRequest): Promise<unknown>
+  /** Returns true if the operator has just pressed a key or a button in the frame. */
+  isInUse(): boolean
+  /** Calls the operation, and shows a message with a button that reverses it. */
+  writeWithUndo(operation: FrameOperation, request: FrameRequest): Promise<unknown>
   /** Returns an error in the form that a frame receives. */
   errorOf(error: unknown): { readonly code: string; readonly message: string; readonly field: string | null }
   ready(): void
@@ -70,6 +76,7 @@ export class FrameBridge {
   #open = 0
   #isAsking = false
   #cancelled = 0
+  #lastUnasked = -Infinity
   #period = { since: 0, messages: 0 }
 
   constructor(
@@ -162,7 +169,9 @@ export class FrameBridge {
     if (this.#isAsking) throw new FrameFailure('busy')
     this.#isAsking = true
     try {
-      const result = await this.#shell.write(operation, request)
+      const result = await (this.#needsQuestion(operation)
+        ? this.#shell.write(operation, request)
+        : this.#shell.writeWithUndo(operation, request))
       this.#cancelled = 0
       return result
     } catch (error) {
@@ -172,6 +181,18 @@ export class FrameBridge {
     } finally {
       this.#isAsking = false
     }
+  }
+
+  /**
+   * A write with `undo` runs without a question, but only while the operator works in the frame. Otherwise a script could
+   * write on its own. One press allows more than one write for some seconds, so the writes have a minimum distance. The
+   * messages of all of them are then visible together.
+   */
+  #needsQuestion({ undo }: FrameOperation): boolean {
+    const now = this.#now()
+    if (undo === undefined || now - this.#lastUnasked < limits.betweenMs || !this.#shell.isInUse()) return true
+    this.#lastUnasked = now
+    return false
   }
 }
 

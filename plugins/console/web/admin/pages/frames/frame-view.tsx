@@ -6,11 +6,14 @@ import { Notice } from '../../../app/notice.tsx'
 import { CallFailure } from '../../api/call.ts'
 import { useApi } from '../../api/context.tsx'
 import type { FrameOperation, FramePage } from '../../api/page-types.ts'
+import { useSite } from '../../shell/site-context.ts'
 import { toasts } from '../../shell/toasts.ts'
 import { useZone } from '../../shell/zone.ts'
 import list from '../list-view.module.css'
+import { useFormats } from '../shown-value.ts'
 import { Cancelled, FrameBridge, type FrameShell, type StopReason } from './frame-bridge.ts'
 import { FrameFailure, type FrameRequest } from './frame-request.ts'
+import { type FrameWords, titleOfWrite, writeWithUndo } from './frame-undo.ts'
 import classes from './frame-view.module.css'
 import { FrameWriteDialog } from './frame-write-dialog.tsx'
 
@@ -37,6 +40,29 @@ function frameColours(): Readonly<Record<keyof typeof colourVariables, string>> 
   return Object.fromEntries(colours) as Record<keyof typeof colourVariables, string>
 }
 
+/** Longest time in milliseconds for which a browser counts a press as activation, with a reserve. */
+const activationMs = 6_000
+
+const presses = ['pointerdown', 'pointerup', 'click', 'keydown'] as const
+
+/**
+ * Returns a function that returns whether the operator has just pressed a button or key in the frame. Such a press
+ * activates this document too, but sends it no event. The focus proves nothing, because a script can take it.
+ */
+function useIsFrameInUse(): () => boolean {
+  const pressedOutside = useRef(navigator.userActivation?.isActive ? performance.now() : -Infinity)
+  useEffect(() => {
+    const note = () => {
+      pressedOutside.current = performance.now()
+    }
+    for (const press of presses) addEventListener(press, note, true)
+    return () => {
+      for (const press of presses) removeEventListener(press, note, true)
+    }
+  }, [])
+  return () => navigator.userActivation?.isActive === true && performance.now() - pressedOutside.current > activationMs
+}
+
 /** Time in milliseconds in which the script of a frame must respond. */
 const patienceMs = 30_000
 
@@ -44,6 +70,7 @@ const patienceMs = 30_000
 interface Asked {
   readonly operation: FrameOperation
   readonly request: FrameRequest
+  readonly name: string
   resolve(result: unknown): void
   reject(error: Error): void
 }
@@ -104,8 +131,8 @@ function Frame({ page, onStop }: FrameProps) {
   const context = useRef({})
   context.current = { language, timeZone, scheme, texts: page.texts }
   // The bridge outlives a change of the language.
-  const translation = useRef(translate)
-  translation.current = translate
+  const words = useRef<FrameWords>(undefined as never)
+  words.current = { translate, language, formats: useFormats(), units: useSite().units }
   const sendContext = () =>
     bridge.current?.send({ type: 'context', context: { ...context.current, colours: frameColours() } })
 
@@ -120,21 +147,25 @@ function Frame({ page, onStop }: FrameProps) {
 
   const shell: FrameShell = {
     read: (operation, { params, query }, signal) => api.call(operation, { params, query, signal }),
-    write: (operation, request) =>
-      new Promise((resolve, reject) => {
-        setAsked({ operation, request, resolve, reject })
-      }),
+    async write(operation, request) {
+      const name = await titleOfWrite(api, operation, request, words.current)
+      return new Promise((resolve, reject) => {
+        setAsked({ operation, request, name, resolve, reject })
+      })
+    },
+    isInUse: useIsFrameInUse(),
+    writeWithUndo: (operation, request) => writeWithUndo(api, operation, request, words.current, sendContext),
     errorOf(error) {
       if (error instanceof FrameFailure) {
         const { code, subject } = error
-        const message = translation.current(`admin.frame.error.${code}`, { subject })
+        const message = words.current.translate(`admin.frame.error.${code}`, { subject })
         return { code: `frame.${code}`, message, field: code === 'parameter' ? subject : null }
       }
       if (!(error instanceof CallFailure)) throw error
       const { reason, kind, message, faults } = error
       return {
         code: reason === '' ? kind : reason,
-        message: message === '' ? translation.current('app.failure.unreachable') : message,
+        message: message === '' ? words.current.translate('app.failure.unreachable') : message,
         field: faults[0]?.field ?? null,
       }
     },

@@ -7,6 +7,8 @@ import type { FrameRequest } from './frame-request.ts'
 interface FrameWriteDialogProps {
   readonly operation: FrameOperation
   readonly request: FrameRequest
+  /** Name of the write in the message after it, with the name of the row. */
+  readonly name: string
   resolve(result: unknown): void
   /** @param failure error of the last attempt; `undefined` if there was none */
   onClose(failure: Error | undefined): void
@@ -18,9 +20,9 @@ const constants = (members: object): NonNullable<Write['body']> =>
 const nothing = () => undefined
 
 /** Shows everything that a frame wants to send, and sends it if the operator confirms. */
-export function FrameWriteDialog({ operation, request, resolve, onClose }: FrameWriteDialogProps) {
+export function FrameWriteDialog({ operation, request, name, resolve, onClose }: FrameWriteDialogProps) {
   const failure = useRef<Error>(undefined)
-  const { label = '', confirm, columns = [], params: _, query: __, members: ___, ...write } = operation
+  const { label = '', confirm, columns = [], params: _, query: __, members: ___, undo: ____, ...write } = operation
   const { params, query, body } = request
   const sent = { ...query, ...body, ...params }
   const shown = columns.filter(({ field }) => (field.split('.')[0] ?? '') in sent)
@@ -29,6 +31,7 @@ export function FrameWriteDialog({ operation, request, resolve, onClose }: Frame
       write={{ ...write, params: constants(params), query: constants(query), body: constants(body) }}
       row={{}}
       title={label}
+      name={name}
       submit={label}
       fields={[]}
       initial={nothing}

@@ -13,6 +13,7 @@ import { canUsePasskeys } from '../../factors/passkeys.ts'
 import { CallError } from '../../pages/call-error.tsx'
 import { addressHere, leaveTo } from '../../providers/provider-flow.ts'
 import type { WalletSignInProps } from '../../wallet/wallet-sign-in.tsx'
+import { keepReturnAddress } from './return-address.ts'
 import {
   type PasskeyWay,
   type PendingSignIn,
@@ -284,7 +285,7 @@ function RecoveryLink({ way }: { readonly way: RecoveryWay }) {
   })
   if (data?.available !== true) return null
   return (
-    <Anchor className={classes.forgot} href={recoveryAddress}>
+    <Anchor className={classes.forgot} href={recoveryAddress} onClick={keepReturnAddress}>
       {translate('admin.sign-in.forgot')}
     </Anchor>
   )
