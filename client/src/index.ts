@@ -79,6 +79,9 @@ export interface paths {
   "/api/v1/admin/console/pages/{id}/export": {
     get: operations['getConsolePageRows']
   }
+  "/api/v1/admin/console/pages/{id}/import": {
+    post: operations['postConsolePageRows']
+  }
   "/api/v1/admin/console/plugins": {
     get: operations['getAdminConsolePlugins']
   }
@@ -991,6 +994,8 @@ export interface operations {
   getConsolePage: { parameters: { path: { id: string }; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: Record<string, unknown> } | GetConsolePageFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Export the rows of a list as a CSV file */
   getConsolePageRows: { parameters: { path: { id: string }; query?: { filters?: string; columns?: (string)[]; locale?: string }; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "400" | "401" | "403" | "404" | "409" | "422" | "429" | "500" | "503"; message: string; data: FailureData | null }; "text/csv": unknown } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Create rows of a list from a CSV file, or only check them */
+  postConsolePageRows: { parameters: { path: { id: string }; query?: never; header?: { "X-Reason"?: string } }; requestBody: { content: { "application/json": PostConsolePageRowsBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: PostConsolePageRowsData } | PostConsolePageRowsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** List loaded plugins with their dependencies, declarations and start time */
   getAdminConsolePlugins: { parameters: { path?: never; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: GetAdminConsolePluginsData } | GetAdminConsolePluginsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** List events in the outbox, newest first */
@@ -1658,6 +1663,9 @@ export type GetConsolePageFailureData = { reason?: "access.identity-missing" | "
 export type GetConsolePagesData = { siteName: string; siteTitle: string; timeZone: string; units: Record<string, { displayName: string; scale: number; symbol?: string }>; groups: ({ id: string; title: string; icon?: string; pages: ({ id: string; title: string; kind: "list" | "detail" | "frame" | "own"; details: (string)[]; formerly?: (string)[]; opens?: (string)[] })[] })[] }
 export type GetConsolePagesFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetMallGoodsFailureData | null }
 export type GetConsolePageFailure = { code: "400" | "401" | "403" | "404" | "500"; message: string; data: GetConsolePageFailureData | null }
+export type PostConsolePageRowsBody = { csv: string; mode: "check" | "all" | "valid" }
+export type PostConsolePageRowsData = { outcome: "checked" | "imported" | "rejected"; rows: number; valid: number; created: number; columns: ({ header: string; title: string | null })[]; problems: ({ line: number; title: string | null; code: string; message: string })[] }
+export type PostConsolePageRowsFailure = { code: "400" | "401" | "403" | "404" | "409" | "422" | "429" | "500" | "503"; message: string; data: FailureData | null }
 export type GetAdminConsolePluginsData = { product: { name: string; version: string; state: string }; plugins: ({ id: string; version: string; state: "starting" | "ready" | "draining" | "stopped" | "failed"; requires: (GetAdminConsolePluginsDataPluginsItemRequiresItem)[]; provides: (string)[]; extensionPoints: (string)[]; contributes: (GetAdminConsolePluginsDataPluginsItemRequiresItem)[]; keys: (string)[]; permissions: ({ code: string; name: string })[]; routes: ({ method: string; path: string; summary: string; access: "public" | "user" | "signed" | "permission"; permission: string | null; limit: { maxAttempts: number | null; windowSeconds: number | null; keyStrategy: string | null; shadow: boolean } | null })[]; tasks: ({ kind: "scheduled" | "install"; name: string; title: string; delayMs: number | null; delayKey: string | null })[] })[]; timeline: ({ plugin: string; phase: "setup" | "ready"; startedAtMs: number; durationMs: number; outcome: "ok" | "failed" })[] }
 export type GetAdminConsolePluginsDataPluginsItemRequiresItem = { id: string; by: string | null; optional: boolean }
 export type GetAdminConsolePluginsFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetMallGoodsFailureData | null }

@@ -2,6 +2,7 @@ import { useMemo } from 'react'
 import { useSearchParams } from 'wouter'
 import type { ListPage } from '../api/page-types.ts'
 import type { SavedView } from '../shell/kept.ts'
+import { boardName } from './work/board-switch.tsx'
 import { allTime, rangeIn, type TimeRange } from './time-range.ts'
 
 /** State of a list, as stored in the address. */
@@ -64,6 +65,7 @@ export function useListState({
       for (const [name, value] of Object.entries(next.time)) if (value !== '') written.set(name, value)
       if (next.sort !== undefined && next.sort !== firstSort) written.set(sortName, next.sort)
       if (next.columns !== undefined) written.set(columnsName, next.columns.join(','))
+      if (params.has(boardName)) written.set(boardName, '1')
       for (const cursor of next.trail) written.append(trailName, cursor)
       setParams(written, { replace })
     }
