@@ -176,7 +176,12 @@ export class RowStore {
     }
     const valid = writes.length
     const hasErrors = isFaulty || errors.length > 0
-    if (mode === 'check' || valid === 0 || (mode === 'all' && hasErrors)) return { valid, created: 0, errors }
+    // The claim of an idempotency key is part of a transaction, also if there is nothing to write.
+    const rejected = async (result: { readonly valid: number; readonly errors: readonly RowError[] }) => {
+      await this.#db.transactional(async () => undefined)
+      return { ...result, created: 0 }
+    }
+    if (mode === 'check' || valid === 0 || (mode === 'all' && hasErrors)) return rejected({ valid, errors })
     let written = 0
     try {
       await this.#transactional(async (em) => {
@@ -189,7 +194,7 @@ export class RowStore {
     } catch (error) {
       const failed = writes[written]
       if (failed === undefined) throw error
-      return { valid: valid - 1, created: 0, errors: [...errors, { row: failed.index, error }] }
+      return rejected({ valid: valid - 1, errors: [...errors, { row: failed.index, error }] })
     }
   }
 

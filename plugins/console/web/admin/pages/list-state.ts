@@ -2,7 +2,6 @@ import { useMemo } from 'react'
 import { useSearchParams } from 'wouter'
 import type { ListPage } from '../api/page-types.ts'
 import type { SavedView } from '../shell/kept.ts'
-import { boardName } from './work/board-switch.tsx'
 import { allTime, rangeIn, type TimeRange } from './time-range.ts'
 
 /** State of a list, as stored in the address. */
@@ -28,6 +27,8 @@ export interface ListState {
 
 /** Name of the search parameter in the address. Custom pages use it too. */
 export const searchName = 'q'
+/** Parameter of the address that shows the board in place of the list. */
+export const boardName = 'board'
 const sortName = 'sort'
 const columnsName = 'columns'
 const trailName = 'after'

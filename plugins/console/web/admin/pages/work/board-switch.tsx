@@ -2,9 +2,7 @@ import { Button } from '@mantine/core'
 import { IconLayoutKanban, IconList } from '@tabler/icons-react'
 import { useSearchParams } from 'wouter'
 import { useLanguage } from '../../../app/app.tsx'
-
-/** Parameter of the address that shows the board in place of the list. */
-export const boardName = 'board'
+import { boardName } from '../list-state.ts'
 
 /** True if the address shows the board. */
 export const useIsBoard = () => useSearchParams()[0].has(boardName)

@@ -37,7 +37,12 @@ export default function ImportDialog({ page, onClose }: ImportDialogProps) {
   const [error, setError] = useState<string>()
   const run = useWrite(
     (signal, body: { readonly csv: string; readonly mode: 'check' | 'all' | 'valid' }, keys) =>
-      api.call<ImportReport>(importedRows, { params: { id: page.id }, body, keys, signal }),
+      api.call<ImportReport>(importedRows, {
+        params: { id: page.id },
+        body,
+        ...(body.mode !== 'check' && { keys }),
+        signal,
+      }),
     { onSuccess: ({ created }) => void (created > 0 && client.invalidateQueries({ queryKey: [page.operation] })) },
   )
   const choose = async ({ currentTarget: { files } }: ChangeEvent<HTMLInputElement>) => {
