@@ -114,8 +114,12 @@ export class ListImport {
     for (const { row, reason, message, errors } of answer.problems) {
       const line = ready[row]?.line ?? 0
       if (errors.length === 0) problems.push({ line, title: null, code: reason ?? '', message })
-      for (const { field, rule, message } of errors)
-        problems.push({ line, title: values.titleOf(field) ?? null, code: rule, message })
+      for (const { field, rule, message } of errors) {
+        const title = values.titleOf(field) ?? null
+        // Texts of rules begin with the name of the member, which users do not know.
+        const isNamed = title !== null && message.startsWith(field)
+        problems.push({ line, title, code: rule, message: isNamed ? title + message.slice(field.length) : message })
+      }
     }
     const { valid, created } = answer
     const outcome = isFaulty && mode === 'all' ? 'rejected' : answer.outcome
