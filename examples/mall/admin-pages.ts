@@ -26,11 +26,13 @@ const orders = adminList('getAdminMallOrders', (row) => ({
   ],
   find: ['orderNo'],
   filters: ['status', 'orderNo', { name: 'userId', options: { labels: 'iam.user', title: text('Customer', '顾客') } }],
+  board: { column: 'status', cards: ['userId', 'cashAmount', 'createdAt'] },
   actions: [
     row.action('postAdminMallOrdersByOrderNoShip', {
       label: text('Mark as shipped', '标记为已发货'),
       params: { orderNo: 'orderNo' },
       when: { status: 'paid' },
+      leadsTo: 'shipped',
       confirm: text('Marks order {{orderNo}} as shipped.', '将订单 {{orderNo}} 标记为已发货。'),
     }),
   ],
@@ -57,12 +59,14 @@ const refunds = adminList('getAdminMallRefunds', (row) => ({
     row.time('decidedAt', { hidden: true }),
   ],
   filters: ['status'],
+  board: { column: 'status', cards: ['orderNo', 'amount', 'reason'] },
   actions: [
     row.action('postAdminMallRefundsByRefundNoDecision', {
       label: text('Approve refund', '同意退款'),
       params: { refundNo: 'refundNo' },
       body: { approve: { value: true } },
       when: { status: 'pending' },
+      leadsTo: 'refunded',
       confirm: text(
         'Refunds {{amount}} of order {{orderNo}}. Credit is returned when the full amount is refunded.',
         '退还订单 {{orderNo}} 的 {{amount}}。全部金额退还后，抵扣部分也会退回。',
@@ -74,6 +78,7 @@ const refunds = adminList('getAdminMallRefunds', (row) => ({
       params: { refundNo: 'refundNo' },
       body: { approve: { value: false } },
       when: { status: 'pending' },
+      leadsTo: 'rejected',
       tone: 'danger',
       reason: 'required',
     }),

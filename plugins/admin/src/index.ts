@@ -9,6 +9,7 @@ export type { OwnPageGroup, PageNavigationPlace } from './page-place.ts'
 export * from './page-texts.ts'
 export { type GroupIcon, groupIcons, type PageGroup, pageGroups, shapeOf, type Tone, tones } from './page-vocabulary.ts'
 export {
+  bulkOutcome,
   formSchema,
   type PageAction,
   type PageAmount,

@@ -352,7 +352,19 @@ export interface Row<T> {
 /** Members of a list that do not depend on the type of its rows. */
 type ListMembers = Pick<
   ListPageDeclaration,
-  'id' | 'title' | 'lead' | 'place' | 'formerly' | 'bulk' | 'create' | 'links' | 'forms' | 'detail' | 'empty' | 'live'
+  | 'id'
+  | 'title'
+  | 'lead'
+  | 'place'
+  | 'formerly'
+  | 'bulk'
+  | 'create'
+  | 'import'
+  | 'links'
+  | 'forms'
+  | 'detail'
+  | 'empty'
+  | 'live'
 >
 
 interface ListOptions<O extends OperationId, T> extends ListMembers {
@@ -370,6 +382,11 @@ interface ListOptions<O extends OperationId, T> extends ListMembers {
   )[]
   readonly sort?: SortOf<O>
   readonly actions?: readonly For<PageAction, T>[]
+  readonly edit?: For<PageForm, T>
+  readonly board?: {
+    readonly column: MemberNames<T, Plain> & QueryName<O>
+    readonly cards?: readonly MemberNames<T, unknown>[]
+  }
 }
 
 interface MomentOptions<T> extends Pick<PageMoment, 'title'> {

@@ -50,6 +50,28 @@ const link = record({
 /** A button that opens another page. */
 export type PageLink = DataOf<typeof link>
 
+const board = record({
+  /**
+   * Member with few values, such as a state. The board has a column for each value. The list needs a filter parameter with
+   * this name.
+   */
+  column: text,
+  /** Columns of the list that a card shows, after the name of the row. Default: none. */
+  cards: optional(names),
+})
+/** Shows the rows of a list as cards that users move from value to value. */
+export type PageBoard = DataOf<typeof board>
+
+const rowImport = record({
+  /**
+   * Operation that creates several rows, such as `POST <path>/import` of a resource. Its body has the members `rows` and
+   * `mode`, its response the problems of the rows. The rows have the fields of `create`.
+   */
+  operation: text,
+})
+/** Reads a CSV file and creates its rows. */
+export type PageImport = DataOf<typeof rowImport>
+
 const listPage = record({
   ...page,
   kind: among(['list']),
@@ -72,6 +94,15 @@ const listPage = record({
   actions: optional(list(action)),
   bulk: optional(list(bulkAction)),
   create: optional(formSchema),
+  /** Reads rows from a CSV file. The file has the titles of the columns or of the fields of `create`, in any language. */
+  import: optional(rowImport),
+  /**
+   * Form that changes a row. The user can change each of its fields in the cell of the column with the same name. Only the
+   * changed field is sent, with the version.
+   */
+  edit: optional(formSchema),
+  /** The user can switch between the list and the board. An action with `leadsTo` moves a card. */
+  board: optional(board),
   /** Buttons that open another page, for example a page that creates a row. Users see only links to their pages. */
   links: optional(list(link)),
   /** Additional forms that do not belong to a row. */

@@ -1,3 +1,4 @@
+import { bilingual } from '@plinth/kernel'
 import { columns, values } from './page-columns.ts'
 import {
   among,
@@ -126,9 +127,27 @@ export const outcome = record({
   reason: optional(named('outcome')),
   /** Display names of its values. Default: those of the column that shows the member. */
   labels: optional(labels),
+  /**
+   * For an action on several rows: the member with the id of the row. It is searched like `field`. The message lists the
+   * rows that failed, with their reason, and they stay selected.
+   */
+  id: optional(named('outcome')),
 })
 /** Which values of a response mean that the write succeeded. The HTTP response is successful in both cases. */
 export type PageOutcome = DataOf<typeof outcome>
+
+/** How a page shows the response `bulkResult` of `@plinth/http`: `...bulkOutcome` in an action on several rows. */
+export const bulkOutcome = {
+  outcome: {
+    field: 'results.outcome',
+    good: ['done', 'unchanged'],
+    id: 'results.id',
+    labels: {
+      unknown: bilingual('Not found, or not in your data scope', '不存在，或不在您的数据范围内'),
+      changed: bilingual('Another user changed it meanwhile', '期间已被其他用户修改'),
+    },
+  },
+} as const
 
 const resultLink = record({
   /** Id of a detail page. */
@@ -206,6 +225,8 @@ export const action = record({
    * for nothing, and its message has a button that reverses it.
    */
   undo: optional(named('operation')),
+  /** For a list with a board: the value of the member `board.column` after the action. */
+  leadsTo: optional(scalar),
 })
 /** Action on a row or on the object of a page. If its operation is a GET, the action is a download link. */
 export type PageAction = DataOf<typeof action>

@@ -15,10 +15,15 @@ const formulaSign = '[=+\\-@＝＋－＠﹦﹢﹣﹫−]'
 const unseen = '[\\s\\p{Cc}\\p{Cf}\\p{Z}"]'
 /** Programs that use another separator than the comma, or no quotes, begin a cell after these characters. */
 const cellBegin = '(?:^|[;\\t\\r\\n\\v\\f\\x85\\u2028\\u2029])'
-const formulaBegin = new RegExp(`^[\\t\\r\\n]|(?<=${cellBegin}${unseen}*)${formulaSign}`, 'gu')
+/** Apostrophes are repeated, so that a text with an apostrophe before a formula is read unchanged, too. */
+const formulaBegin = new RegExp(`^'*[\\t\\r\\n]|(?<=${cellBegin}${unseen}*)'*${formulaSign}`, 'gu')
+const guardBegin = new RegExp(`^'(?='*[\\t\\r\\n])|(?<=${cellBegin}${unseen}*)'(?='*${formulaSign})`, 'gu')
 
 /** Returns a text that no spreadsheet runs as a formula, whatever its separator is (decision A13). */
 const guarded = (text: string) => text.replace(formulaBegin, "'$&")
+
+/** Returns the text of a cell that `csvText` has written: without the apostrophes before characters of a formula. */
+export const unguardedCell = (text: string): string => text.replace(guardBegin, '')
 
 /** Format of RFC 4180. Texts are quoted; numbers, booleans and dates are not. */
 const options: Options = {

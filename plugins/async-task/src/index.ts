@@ -1,3 +1,3 @@
 export * from './contract.ts'
-export { type CsvColumn, type CsvValue, csvText } from './csv.ts'
+export { type CsvColumn, type CsvValue, csvText, unguardedCell } from './csv.ts'
 export { default } from './plugin.ts'

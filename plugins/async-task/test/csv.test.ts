@@ -34,10 +34,12 @@ const unseen = [' ', '\t', '\r', '\n', '\v', '\0', '\u00a0', '\u3000', '\u200b',
 
 /** Reference implementation of the protection against formulas, as documented. It works character by character. */
 function guarded(text: string): string {
-  let result = /^[\t\r\n]/.test(text) ? "'" : ''
+  let result = /^'*[\t\r\n]/.test(text) ? "'" : ''
   let isBegin = true
-  for (const letter of text) {
-    if (signs.includes(letter) && isBegin) result += "'"
+  for (const [at, letter] of [...text].entries()) {
+    // Apostrophes before a sign are part of it. Another one is inserted, so that they can be told apart.
+    const first = [...text].slice(at).find((one) => one !== "'") ?? ''
+    if (first !== '' && signs.includes(first) && isBegin) result += "'"
     if (/[;\t\r\n\v\f\x85\u2028\u2029]/.test(letter)) isBegin = true
     else if (!/[\s\p{Cc}\p{Cf}\p{Z}"]/u.test(letter)) isBegin = false
     result += letter
@@ -96,6 +98,7 @@ t.test('N-156 a cell cannot be a formula', async (t) => {
     ['\u00a0=1', "\u00a0'=1"],
     ['\u3000＝1', "\u3000'＝1"],
     ['"=1"', `"'=1"`],
+    ["'=1", "''=1"],
     ['a=1 - 2', 'a=1 - 2'],
     ['me@example.com', 'me@example.com'],
   ] as const) {

@@ -15,6 +15,7 @@ declare module '@plinth/admin' {
     getConsolePage: { params: { id: string }; query: {}; body: {}; data: Record<string, unknown>; sort: never }
     getConsolePageRows: { params: { id: string }; query: { filters?: string; columns?: (string)[]; locale?: string }; body: {}; data: never; sort: never }
     getConsolePages: { params: {}; query: {}; body: {}; data: { siteName: string; siteTitle: string; timeZone: string; units: Record<string, unknown>; groups: ({ id: string; title: string; icon?: string; pages: ({ id: string; title: string; kind: "list" | "detail" | "frame" | "own"; details: (string)[]; formerly?: (string)[]; opens?: (string)[] })[] })[] }; sort: never }
+    postConsolePageRows: { params: { id: string }; query: {}; body: { csv: string; mode: "check" | "all" | "valid" }; data: { outcome: "checked" | "imported" | "rejected"; rows: number; valid: number; created: number; columns: ({ header: string; title: string | null })[]; problems: ({ line: number; title: string | null; code: string; message: string })[] }; sort: never }
     putConsoleAttention: { params: { id: string }; query: {}; body: { assigneeUserId?: number | null; snoozedUntil?: Instant | null; doneCount?: number | null }; data: { assigneeUserId: number | null; snoozedUntil: Instant | null; doneCount: number | null }; sort: never }
   }
 }

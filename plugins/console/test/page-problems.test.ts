@@ -174,3 +174,78 @@ t.test('an optional action whose plugin is not loaded has no problem', async (t)
     'page "shops": no loaded plugin provides the operation "postMissing"',
   ])
 })
+
+t.test('the parts of a list that changes rows are checked', async (t) => {
+  const state: Schema = { type: 'string', enum: ['open', 'done'], title: 'State', 'x-title': text('State') }
+  const note: Schema = { type: 'string', title: 'Note', 'x-title': text('Note') }
+  const body = (properties: Readonly<Record<string, Schema>>, required: readonly string[] = []): Schema => ({
+    ...object(properties),
+    required: [...required],
+  })
+  const report = object({ outcome, valid: id, created: id, problems: list(object({})) })
+  const known = new Map([
+    operation('getJobs', 'GET', { data: list(object({ id, state, note })), query: { state } }),
+    operation('putJob', 'PUT', { params, body: body({ note, state }) }),
+    operation('putWholeJob', 'PUT', { params, body: body({ note, state }, ['note', 'state']) }),
+    operation('postJob', 'POST', { body: body({ note }) }),
+    operation('postJobs', 'POST', { body: body({ rows: list(object({})), mode: note }, ['rows']), data: report }),
+    operation('postDone', 'POST', { params }),
+  ])
+  const problemsWith = (change: object) =>
+    findPageProblems(
+      [
+        {
+          kind: 'list',
+          id: 'jobs',
+          title: text('Jobs'),
+          source: 'getJobs',
+          key: 'id',
+          columns: [
+            { field: 'id', as: 'text' },
+            { field: 'state', as: 'status' },
+            { field: 'note', as: 'text' },
+          ],
+          actions: [{ operation: 'postDone', label: text('Done'), params: { id: { field: 'id' } }, leadsTo: 'done' }],
+          create: { operation: 'postJob', title: text('New'), fields: ['note'] },
+          ...change,
+        },
+      ],
+      known,
+      new Set(),
+    ).map((problem) => problem.replace('page "jobs": ', ''))
+  const edit = { operation: 'putJob', title: text('Change'), params: { id: { field: 'id' } }, fields: ['note'] }
+  const correct = { edit, board: { column: 'state', cards: ['note'] }, import: { operation: 'postJobs' } }
+  t.strictSame(problemsWith(correct), [])
+  const cases: readonly (readonly [object, readonly string[]])[] = [
+    [
+      { edit: { ...edit, operation: 'putWholeJob', fields: ['note', 'state'] } },
+      ['"edit" sends one field, but putWholeJob requires note, state'],
+    ],
+    [{ edit: { ...edit, reason: 'required' } }, ['putJob needs a dialog, so it cannot change a cell']],
+    [{ edit, columns: [{ field: 'id', as: 'text' }] }, ['"note" in "edit" is not a column of the list']],
+    [
+      { board: { column: 'note' } },
+      [
+        '"note" has no list of values, so it cannot be a board',
+        '"note" is not a parameter of getJobs',
+        '"done" in "leadsTo" is not a value of "note"',
+      ],
+    ],
+    [{ board: { column: 'state', cards: ['name'] } }, ['"name" in "board" is not a column of the list']],
+    [
+      { board: { column: 'state' }, actions: [] },
+      ['"board" needs an action with "leadsTo", otherwise no card can be moved'],
+    ],
+    [{ import: { operation: 'postJobs' }, create: undefined }, ['"import" needs "create", whose fields the rows have']],
+    [
+      { import: { operation: 'postJob' } },
+      [
+        ...['rows', 'mode'].map((name) => `"${name}" is not a member of the body of postJob`),
+        ...['outcome', 'valid', 'created', 'problems'].map(
+          (name) => `"${name}" is not a member of the result of postJob`,
+        ),
+      ],
+    ],
+  ]
+  for (const [change, problems] of cases) t.strictSame(problemsWith(change), problems)
+})

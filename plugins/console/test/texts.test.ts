@@ -20,6 +20,8 @@ import securityEn from '../web/admin/own/security/text/en.json' with { type: 'js
 import securityZhCN from '../web/admin/own/security/text/zh-CN.json' with { type: 'json' }
 import providersEn from '../web/admin/providers/text/en.json' with { type: 'json' }
 import providersZhCN from '../web/admin/providers/text/zh-CN.json' with { type: 'json' }
+import workEn from '../web/admin/pages/work/text/en.json' with { type: 'json' }
+import workZhCN from '../web/admin/pages/work/text/zh-CN.json' with { type: 'json' }
 import recoveryEn from '../web/admin/recovery/text/en.json' with { type: 'json' }
 import recoveryZhCN from '../web/admin/recovery/text/zh-CN.json' with { type: 'json' }
 import adminEn from '../web/admin/text/en.json' with { type: 'json' }
@@ -56,6 +58,7 @@ t.test('I-201 both languages have every text, with the same placeholders', async
       rolesEn,
       securityEn,
       walletEn,
+      workEn,
     ].flatMap((texts) => flat(texts)),
   )
   const chinese = new Map(
@@ -71,6 +74,7 @@ t.test('I-201 both languages have every text, with the same placeholders', async
       rolesZhCN,
       securityZhCN,
       walletZhCN,
+      workZhCN,
     ].flatMap((texts) => flat(texts)),
   )
   t.same([...chinese.keys()], [...english.keys()])

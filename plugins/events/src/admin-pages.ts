@@ -1,4 +1,4 @@
-import { adminAttention, adminBulkAction, adminDetail, adminList, adminTile } from '@plinth/admin'
+import { adminAttention, adminBulkAction, adminDetail, adminList, adminTile, bulkOutcome } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 import { eventTitles } from './event-titles.ts'
 
@@ -60,7 +60,7 @@ const outbox = adminList('getAdminEventsOutbox', (row) => ({
     adminBulkAction('postAdminEventsOutboxReplay', {
       label: text('Deliver failed events again', '重新投递失败的事件'),
       ids: 'ids',
-      answer: (it) => [it.count('affected'), it.flag('isMore')],
+      ...bulkOutcome,
     }),
   ],
   empty: text('The outbox is empty.', '发件箱中没有事件。'),

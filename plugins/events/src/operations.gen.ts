@@ -8,6 +8,6 @@ declare module '@plinth/admin' {
     getAdminEventsOutboxById: { params: { id: number }; query: {}; body: {}; data: { id: number; type: string; key: string | null; status: "scheduled" | "pending" | "delivered" | "failed" | "skipped"; attempts: number; nextAt: Instant; notBefore: Instant | null; lastError: string | null; createdAt: Instant; finishedAt: Instant | null; payload: string; handled: (string)[]; deliveries: ({ handler: string; deliveredAt: Instant })[] }; sort: never }
     postAdminEventsOutboxByIdReplay: { params: { id: number }; query: {}; body: {}; data: null; sort: never }
     postAdminEventsOutboxByIdSkip: { params: { id: number }; query: {}; body: {}; data: null; sort: never }
-    postAdminEventsOutboxReplay: { params: {}; query: {}; body: { ids?: (number)[]; type?: string; key?: string }; data: { affected: number; isMore: boolean }; sort: never }
+    postAdminEventsOutboxReplay: { params: {}; query: {}; body: { ids?: (number)[]; type?: string; key?: string }; data: { affected: number; results: ({ id: number; outcome: "done" | "unknown" | "changed" | "unchanged" })[]; isMore: boolean }; sort: never }
   }
 }

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type LabelSource, maxLabels } from '@plinth/admin'
 import { type Database, findPage, type PageWindow } from '@plinth/database'
+import { bulkResultOf } from '@plinth/http'
 import { omitUndefined } from '@plinth/kernel'
 import type { Backlog } from './backlog.ts'
 import { businessError, permissionCodes } from './declarations.ts'
@@ -65,7 +66,17 @@ export class OutboxAdmin {
 
   /** Replays matching failed events, oldest first, at most 1,000. `isMore` is true if more events match. */
   async replayAll(filter: Omit<OutboxFilter, 'status'> & { readonly ids?: readonly number[] | undefined }) {
+    const { ids: done, ...counted } = await this.#replayMatching(filter)
+    if (filter.ids === undefined) return { ...counted, results: [] }
+    const known = await this.#parts.db.fork().find(EventRow, { id: { $in: filter.ids } }, { fields: ['id'] })
+    const found = new Set(known.map(({ id }) => id))
+    const outcomeOf = (id: number) => (done.has(id) ? 'done' : found.has(id) ? 'unchanged' : 'unknown')
+    return { ...counted, results: bulkResultOf(filter.ids, outcomeOf).results }
+  }
+
+  async #replayMatching(filter: Parameters<OutboxAdmin['replayAll']>[0]) {
     const { db } = this.#parts
+    const replayed = new Set<number>()
     const ids = filter.ids === undefined ? [] : [{ id: { $in: filter.ids } }]
     let affected = 0
     let last = 0
@@ -76,12 +87,13 @@ export class OutboxAdmin {
         .find(EventRow, where, { fields: ['id'], orderBy: { id: 'asc' }, limit: replayedTogether + 1 })
       const step = found.slice(0, replayedTogether).map(({ id }) => id)
       affected += await this.#replay({ id: { $in: step }, status: 'failed' })
-      if (found.length <= replayedTogether) return { affected, isMore: false }
+      for (const id of step) replayed.add(id)
+      if (found.length <= replayedTogether) return { affected, isMore: false, ids: replayed }
       last = step.at(-1) ?? last
       // SQLite blocks the event loop, so other work gets a chance to run here.
       await nextTurn()
     }
-    return { affected, isMore: true }
+    return { affected, isMore: true, ids: replayed }
   }
 
   /**

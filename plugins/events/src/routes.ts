@@ -1,6 +1,7 @@
 import { type Database, maxCounted } from '@plinth/database'
 import {
   bulkRateLimit,
+  bulkResult,
   count,
   id,
   idParams,
@@ -203,14 +204,15 @@ export const outboxRoutes = [
       ),
     },
     response: Type.Object({
-      affected: count,
+      ...bulkResult.properties,
       isMore: Type.Boolean({ description: 'True if more events match. Call again to retry them.' }),
     }),
     reasons: ['events.event-finished', 'events.event-unknown'],
     async handler(request, parts) {
       const done = await recorded(parts, request, 'replay', request.body, () => parts.admin.replayAll(request.body))
-      parts.log.info({ ...done, traceId: request.traceId }, 'an operator retries events')
-      return done
+      const { affected, isMore, results } = done
+      parts.log.info({ affected, isMore, traceId: request.traceId }, 'an operator retries events')
+      return { affected, isMore, results }
     },
   }),
 ]

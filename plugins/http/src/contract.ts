@@ -30,6 +30,19 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The header `X-Trace-Id` if it is valid, otherwise a new id (decision A27). */
     readonly traceId: string
+    /**
+     * Returns the value with the defaults of the schema, as for the body of a request. For rows of a request that are
+     * checked one by one.
+     *
+     * @throws Error that `errorOf` describes, if the value violates the schema
+     */
+    readonly checkInput: <T = unknown>(schema: object, value: unknown) => T
+    /** Returns how a response with this error describes it, in the language of the request. */
+    readonly errorOf: (error: unknown) => {
+      readonly code: string
+      readonly message: string
+      readonly data: Readonly<Record<string, unknown>> | null
+    }
     /** Normalised IP address of the client (document 1 of the specification, "Declarative client identity"). */
     readonly clientIp: string
     /** Normalised IP address of the connected peer: the client itself or the last proxy. */

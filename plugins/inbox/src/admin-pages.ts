@@ -1,4 +1,4 @@
-import { adminAttention, adminBulkAction, adminDetail, adminForm, adminList } from '@plinth/admin'
+import { adminAttention, adminBulkAction, adminDetail, adminForm, adminList, bulkOutcome } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 
 const user = { labels: 'iam.user', page: 'iam.user' }
@@ -142,11 +142,20 @@ const inbox = adminList('getNotificationsInbox', (row) => ({
     }),
   ],
   bulk: [
-    adminBulkAction('putNotificationsInboxReadBatch', { label: text('Mark as read', '标为已读'), ids: 'ids' }),
-    adminBulkAction('putNotificationsInboxUnreadBatch', { label: text('Mark as unread', '标为未读'), ids: 'ids' }),
+    adminBulkAction('putNotificationsInboxReadBatch', {
+      label: text('Mark as read', '标为已读'),
+      ids: 'ids',
+      ...bulkOutcome,
+    }),
+    adminBulkAction('putNotificationsInboxUnreadBatch', {
+      label: text('Mark as unread', '标为未读'),
+      ids: 'ids',
+      ...bulkOutcome,
+    }),
     adminBulkAction('deleteNotificationsInbox', {
       label: text('Delete', '删除'),
       ids: 'ids',
+      ...bulkOutcome,
       tone: 'danger',
       confirm: text('The messages will be deleted from your inbox.', '这些消息将从你的站内信中删除。'),
     }),

@@ -3,7 +3,7 @@ import type { Instant } from '@plinth/admin'
 
 declare module '@plinth/admin' {
   interface Operations {
-    deleteNotificationsInbox: { params: {}; query: { ids?: string }; body: { ids?: (number)[] }; data: { affected: number }; sort: never }
+    deleteNotificationsInbox: { params: {}; query: { ids?: string }; body: { ids?: (number)[] }; data: { affected: number; results: ({ id: number; outcome: "done" | "unknown" | "changed" | "unchanged" })[] }; sort: never }
     deleteNotificationsInboxById: { params: { id: number }; query: {}; body: {}; data: { affected: number }; sort: never }
     getNotificationMessageAttachments: { params: {}; query: { page?: number; size?: number; cursor?: string; count?: "exact" | "capped" | "none"; messageId?: string }; body: {}; data: { items: ({ id: number; messageId: string; disk: string | null; path: string | null; name: string; contentType: string; size: number; url: string | null })[]; page: number; size: number; total: number | null; counted: "exact" | "capped" | "none"; next: string | null }; sort: never }
     getNotificationReadReceipts: { params: {}; query: { page?: number; size?: number; cursor?: string; count?: "exact" | "capped" | "none"; messageId?: string }; body: {}; data: { items: ({ id: number; messageId: string; displaySubject: string; userId: number; readAt: Instant | null })[]; page: number; size: number; total: number | null; counted: "exact" | "capped" | "none"; next: string | null }; sort: never }
@@ -13,8 +13,8 @@ declare module '@plinth/admin' {
     putNotificationsInboxByIdRead: { params: { id: number }; query: {}; body: {}; data: { affected: number }; sort: never }
     putNotificationsInboxByIdUnread: { params: { id: number }; query: {}; body: {}; data: { affected: number }; sort: never }
     putNotificationsInboxReadAll: { params: {}; query: {}; body: { before?: number }; data: { affected: number }; sort: never }
-    putNotificationsInboxReadBatch: { params: {}; query: {}; body: { ids: (number)[] }; data: { affected: number }; sort: never }
-    putNotificationsInboxUnreadBatch: { params: {}; query: {}; body: { ids: (number)[] }; data: { affected: number }; sort: never }
+    putNotificationsInboxReadBatch: { params: {}; query: {}; body: { ids: (number)[] }; data: { affected: number; results: ({ id: number; outcome: "done" | "unknown" | "changed" | "unchanged" })[] }; sort: never }
+    putNotificationsInboxUnreadBatch: { params: {}; query: {}; body: { ids: (number)[] }; data: { affected: number; results: ({ id: number; outcome: "done" | "unknown" | "changed" | "unchanged" })[] }; sort: never }
     putNotificationsPreferences: { params: {}; query: {}; body: { databaseEnabled?: boolean; websocketEnabled?: boolean; emailEnabled?: boolean; smsEnabled?: boolean; systemEnabled?: boolean; accountEnabled?: boolean; todoEnabled?: boolean; chatEnabled?: boolean; blogEnabled?: boolean; forumEnabled?: boolean; mallEnabled?: boolean; marketingEnabled?: boolean; quietHours?: { timeZone: string; start: string; end: string } | null }; data: { databaseEnabled: boolean; websocketEnabled: boolean; emailEnabled: boolean; smsEnabled: boolean; systemEnabled: boolean; accountEnabled: boolean; todoEnabled: boolean; chatEnabled: boolean; blogEnabled: boolean; forumEnabled: boolean; mallEnabled: boolean; marketingEnabled: boolean; quietHours: { timeZone: string; start: string; end: string } | null }; sort: never }
   }
 }

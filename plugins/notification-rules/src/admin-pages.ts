@@ -4,6 +4,7 @@ import {
   adminDetail,
   adminForm,
   adminList,
+  bulkOutcome,
   createStaticLabelSource,
   type LabelSource,
 } from '@plinth/admin'
@@ -84,6 +85,7 @@ const disable = {
   label: text('Disable', '停用'),
   confirm: text('The rule {{code}} no longer sends messages.', '规则 {{code}} 不再发送消息。'),
   when: { enabled: true },
+  leadsTo: false,
   undo: 'postNotificationRulesByIdEnable',
 } as const
 const enable = {
@@ -91,6 +93,7 @@ const enable = {
   label: text('Enable', '启用'),
   confirm: text('The rule {{code}} sends messages again.', '规则 {{code}} 恢复发送消息。'),
   when: { enabled: false },
+  leadsTo: true,
   undo: 'postNotificationRulesByIdDisable',
 } as const
 const remove = {
@@ -156,10 +159,19 @@ const rules = adminList('getNotificationRules', (row) => ({
     row.action('postNotificationRulesByIdEnable', enable),
     row.action('deleteNotificationRulesById', { ...remove, params: { id: 'id' }, query: { version: 'version' } }),
   ],
+  edit: row.form('putNotificationRulesById', {
+    title: text('Change', '修改'),
+    params: { id: 'id' },
+    fields: ['channels', 'recipientUserIds', 'thresholdCount'],
+    options: { channels, recipientUserIds: users },
+    version: 'version',
+  }),
+  board: { column: 'enabled', cards: ['channels', 'recipientUserIds'] },
   bulk: [
     adminBulkAction('deleteNotificationRules', {
       label: text('Delete', '删除'),
       ids: 'ids',
+      ...bulkOutcome,
       tone: 'danger',
       confirm: text(
         'The rules will be deleted. Their events then cause no notifications.',

@@ -1,6 +1,6 @@
 import { type AsyncTasks, taskStates } from '@plinth/async-task'
 import type { Events } from '@plinth/events'
-import { affectedCount, bulkRateLimit, id, rateLimited, routesWith, Type, text } from '@plinth/http'
+import { bulkRateLimit, bulkResult, id, rateLimited, routesWith, Type, text } from '@plinth/http'
 import type { Translator } from '@plinth/i18n'
 import { type Operator, operatorOf, ownerOfLaterWork, requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
@@ -96,14 +96,13 @@ export const ruleRoutes = [
     access: { permission: permissionCodes.ruleDelete, scope: 'caller' },
     annotations: [bulkRateLimit],
     request: { query: batchQuery, body: batchBody },
-    response: affectedCount,
+    response: bulkResult,
     reasons: ['notification-rules.ids-invalid'],
     async handler(request, { rules, store }) {
       const ids = idsOf(request.query.ids, request.body?.ids)
-      const own = store(operatorOf(request))
-      const affected = await own.removeAll(await own.getAll(ids))
+      const removed = await store(operatorOf(request)).removeEach(ids)
       rules.changed()
-      return { affected }
+      return removed
     },
   }),
 ]

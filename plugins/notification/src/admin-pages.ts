@@ -136,7 +136,7 @@ const sendLog = adminList('getNotificationSendLogs', (row) => ({
         it.text('result.errorCode', failure),
         it.text('result.errorMessage'),
       ],
-      outcome: { field: 'result.outcome', good: ['accepted'], reason: 'result.errorMessage' },
+      outcome: { field: 'result.outcome', good: ['accepted'], reason: 'result.errorMessage', id: 'id' },
     }),
   ],
 }))

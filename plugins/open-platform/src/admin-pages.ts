@@ -11,12 +11,13 @@ const options = {
   ownerUserId: { labels: 'iam.user', title: ownerTitle },
 }
 const app = { params: { id: 'id' }, body: { version: 'version' } } as const
-const enable = { ...app, label: text('Enable', '启用'), when: { status: 'disabled' } } as const
+const enable = { ...app, label: text('Enable', '启用'), when: { status: 'disabled' }, leadsTo: 'active' } as const
 const disable = {
   ...app,
   label: text('Disable', '停用'),
   confirm: text('All calls of {{name}} are rejected immediately.', '{{name}} 的所有调用将立即被拒绝。'),
   when: { status: 'active' },
+  leadsTo: 'disabled',
 } as const
 const rotate = {
   ...app,
@@ -72,6 +73,14 @@ const apps = adminList('getAdminOpenPlatformApps', (row) => ({
     options,
     once: 'secret',
   }),
+  edit: row.form('putAdminOpenPlatformAppsById', {
+    title: text('Change', '修改'),
+    params: { id: 'id' },
+    fields: [...fields],
+    options,
+    version: 'version',
+  }),
+  board: { column: 'status', cards: ['appKey', 'ownerUserId'] },
   actions: [
     row.action('postAdminOpenPlatformAppsByIdEnable', enable),
     row.action('postAdminOpenPlatformAppsByIdDisable', disable),

@@ -104,6 +104,11 @@ export interface ListOptions<S, Q extends Query> extends Operation {
 export interface CreateOptions<S, P> extends Operation, Hooks<S, P, CreateIn<S>, undefined> {
   /** `id`: the response contains only the id. Default: the new object. */
   readonly response?: 'id'
+  /**
+   * Adds `POST <path>/import` for at most 1,000 rows, and the import of CSV files to the page. `prepare` is also called for
+   * rows that are only checked, so it must change nothing.
+   */
+  readonly import?: true
 }
 
 export type ChangeOptions<S, P> = Operation & Hooks<S, P, ChangeIn<S>, RowIn<S>>
@@ -136,6 +141,8 @@ export interface ActionOptions<S, P, Input> extends Operation, Omit<Hooks<S, P, 
     | ((
         work: Work<P> & { readonly row: RowIn<S>; readonly input: InputIn<Input> },
       ) => Partial<RowIn<S>> | Promise<Partial<RowIn<S>>>)
+  /** Name of the action that reverses this one. Then neither has a dialog, and the message has a button *Undo*. */
+  readonly undo?: string
   /** The page shows the action only for rows with these values. It is no check. */
   readonly when?: { readonly [K in keyof ViewIn<S>]?: ViewIn<S>[K] | readonly ViewIn<S>[K][] }
 }
@@ -157,6 +164,11 @@ export interface PageOptions<S> {
   readonly order: number
   /** Columns of the list. Default: all columns, the long ones hidden. */
   readonly columns?: (row: Row<ViewIn<S>>) => readonly PageColumn[]
+  /**
+   * A column of `filters` with few values: users can also see the rows as cards by this column. An action moves a card if
+   * its `set` is a constant with this column.
+   */
+  readonly board?: PlainName<ColumnsIn<S>>
 }
 
 /** Operations exist only if they are declared. */

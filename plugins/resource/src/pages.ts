@@ -1,6 +1,7 @@
 import {
   adminDetail,
   adminList,
+  bulkOutcome,
   type DetailPageDeclaration,
   type ListPageDeclaration,
   type PageAction,
@@ -49,30 +50,58 @@ class Pages {
     this.#ids = pageIdsOf(definition)
   }
 
-  list({ group, order, columns }: Page): ListPageDeclaration {
+  list({ group, order, columns, board }: Page): ListPageDeclaration {
     const { options, table } = this.#definition
     const { search = [], filters = [] } = options.list ?? {}
-    return adminList(
-      this.#operation('list'),
-      (row) =>
-        ({
-          id: this.#ids.list,
-          title: table.title.many,
-          place: { group, order },
-          key: 'id',
-          columns: columns?.(row as never) ?? this.#columns(row as never, 'list'),
-          live: [table.name],
-          empty: bilingual('No entries yet.', '暂无记录。'),
-          ...(options.get && { detail: this.#ids.detail }),
-          ...(search.length > 0 && { search: 'keyword' }),
-          filters: filters.map((name) => this.#filter(name)),
-          ...(options.create && { create: this.#form('create', bilingual('New', '新建')) }),
-          actions: this.#actions(),
-          ...(options.remove?.bulk && {
-            bulk: [{ ...deletion, operation: this.#operation('deleteBatch'), ids: 'ids', confirm: irrevocable }],
-          }),
-        }) satisfies Omit<ListPageDeclaration, 'kind' | 'source'> as never,
-    )
+    return adminList(this.#operation('list'), (row) => {
+      const shown = columns?.(row as never) ?? this.#columns(row as never, 'list')
+      return {
+        id: this.#ids.list,
+        title: table.title.many,
+        place: { group, order },
+        key: 'id',
+        columns: shown,
+        live: [table.name],
+        empty: bilingual('No entries yet.', '暂无记录。'),
+        ...(options.get && { detail: this.#ids.detail }),
+        ...(search.length > 0 && { search: 'keyword' }),
+        filters: filters.map((name) => this.#filter(name)),
+        ...(options.create && { create: this.#form('create', bilingual('New', '新建')) }),
+        ...(options.create?.import && { import: { operation: this.#operation('import') } }),
+        ...this.#edit(shown),
+        ...(board && { board: { column: board } }),
+        actions: this.#actions(),
+        ...(options.remove?.bulk && {
+          bulk: [
+            {
+              ...deletion,
+              ...bulkOutcome,
+              operation: this.#operation('deleteBatch'),
+              ids: 'ids',
+              confirm: irrevocable,
+            },
+          ],
+        }),
+      } satisfies Omit<ListPageDeclaration, 'kind' | 'source'> as never
+    })
+  }
+
+  /** Returns the form for the cells of a list, if each of its fields can be sent alone. */
+  #edit(shown: readonly PageColumn[]): Pick<ListPageDeclaration, 'edit'> {
+    const { options, shape } = this.#definition
+    const required = shape.schemas.change.required?.filter((name) => name !== 'version') ?? []
+    if (options.change === undefined || required.length > 0) return {}
+    const names = new Set(shown.map(({ field }) => field))
+    const edit = this.#changeForm((name) => names.has(name))
+    return edit.fields.length === 0 ? {} : { edit }
+  }
+
+  #changeForm(isField?: (name: string) => boolean): PageForm {
+    return {
+      ...this.#form('change', bilingual('Change', '修改'), isField),
+      params: { id: { field: 'id' } },
+      ...(this.#hasVersion && { version: 'version' }),
+    }
   }
 
   detail(): DetailPageDeclaration {
@@ -88,11 +117,7 @@ class Pages {
           live: [table.name],
           sections: [{ columns: this.#columns(it as never, 'detail') }],
           ...(options.change && {
-            form: {
-              ...this.#form('change', bilingual('Change', '修改')),
-              params: { id: { field: 'id' } },
-              ...(this.#hasVersion && { version: 'version' }),
-            },
+            form: this.#changeForm(),
           }),
           actions: this.#actions(),
         }) satisfies Omit<DetailPageDeclaration, 'kind' | 'source'> as never,
@@ -139,10 +164,10 @@ class Pages {
     return picker === undefined ? { name } : { name, options: picker }
   }
 
-  #form(operation: 'create' | 'change', title: LocalizedText): PageForm {
+  #form(operation: 'create' | 'change', title: LocalizedText, isField = (_name: string) => true): PageForm {
     const { shape, table } = this.#definition
     const { properties } = shape.schemas[operation]
-    const names = Object.keys(table.columns).filter((name) => name in properties && !never.has(name))
+    const names = Object.keys(table.columns).filter((name) => name in properties && !never.has(name) && isField(name))
     return {
       operation: this.#operation(operation),
       title,
@@ -154,9 +179,10 @@ class Pages {
 
   #actions(): readonly PageAction[] {
     const { options, table, name } = this.#definition
+    const board = options.page?.board
     const sent = { version: { field: 'version' } }
     const own = Object.entries(options.actions ?? {}).map(
-      ([action, { title, confirm, tone, input, when }]): PageAction => ({
+      ([action, { title, confirm, tone, input, when, undo, set }]): PageAction => ({
         operation: this.#operation(action),
         label: localizedOf(title),
         params: { id: { field: 'id' } },
@@ -164,6 +190,8 @@ class Pages {
         ...(input && { ask: Object.keys(input.properties), ...inputsOf(table.columns, Object.keys(input.properties)) }),
         ...(confirm && { confirm: localizedOf(confirm) }),
         ...(tone && { tone }),
+        ...(undo && { undo: this.#operation(undo) }),
+        ...(board !== undefined && board in set && { leadsTo: Object(set)[board] }),
         ...(when && {
           when: Object.fromEntries(Object.entries(when).map(([member, value]) => [member, [value].flat()])) as never,
         }),

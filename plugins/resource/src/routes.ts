@@ -1,6 +1,6 @@
 import {
-  affectedCount,
   bulkRateLimit,
+  bulkResult,
   id,
   idParams,
   type ListQuery,
@@ -32,6 +32,7 @@ import {
   reachOf,
   versionConflict,
 } from './definition.ts'
+import { checkedRows, type ImportMode, importBody, importView, maxImportBytes, problemOf } from './import.ts'
 import { listReader } from './list-query.ts'
 import type { Operation, ResourceParts } from './options.ts'
 import { RowStore } from './store.ts'
@@ -76,6 +77,7 @@ interface Details {
   /** Reasons of the operation itself. */
   readonly reasons: readonly string[]
   readonly annotations?: readonly RouteAnnotation[]
+  readonly maxBodyBytes?: number
   readonly handler: (request: Checked, store: RowStore, parts: Parts) => Promise<unknown>
 }
 
@@ -154,6 +156,33 @@ class Routes {
         return create.response === 'id' ? { id: row['id'] } : this.#viewOf(row, request, parts)
       },
     })
+    this.#addImport(create)
+  }
+
+  /** Adds the creation of several rows, which checks each row as the creation of one row does. */
+  #addImport({ access, scope, fresh, throws = [], import: isImported, ...create }: Declared<'create'>): void {
+    if (isImported === undefined) return
+    const { shape } = this.#definition
+    const hooks = create as AnyHooks
+    this.#add('import', omitUndefined({ access, scope, fresh }), {
+      method: 'POST',
+      path: `${this.#path}/import`,
+      summary: `Create several ${this.#many}, or only check them`,
+      request: { body: importBody },
+      response: importView,
+      reasons: [...this.#reasons.values, ...throws],
+      annotations: [bulkRateLimit, idempotent],
+      maxBodyBytes: maxImportBytes,
+      async handler(request, store) {
+        const mode = request.body['mode'] as ImportMode
+        const { inputs, errors } = checkedRows(request.body['rows'] as readonly Row[], shape.schemas.create, request)
+        const wanted = inputs.map(({ row, input }) => ({ row, input, columns: shape.rowOf(input) }))
+        const { valid, created, errors: others } = await store.createEach(wanted, mode, errors.length > 0, hooks)
+        const problems = [...errors, ...others].sort((a, b) => a.row - b.row).map((one) => problemOf(one, request))
+        const outcome = mode === 'check' ? 'checked' : created > 0 ? 'imported' : 'rejected'
+        return { outcome, valid, created, problems }
+      },
+    })
   }
 
   addChange(change: Declared<'change'>): void {
@@ -197,13 +226,10 @@ class Routes {
       path: `${this.#path}/delete-batch`,
       summary: `Delete several ${this.#many}`,
       request: { body: batchBody },
-      response: affectedCount,
+      response: bulkResult,
       reasons: throws,
       annotations: [bulkRateLimit, idempotent],
-      async handler({ body }, store) {
-        const rows = await store.getAll(body['ids'] as readonly number[])
-        return { affected: await store.removeAll(rows, { hooks }) }
-      },
+      handler: ({ body }, store) => store.removeEach(body['ids'] as readonly number[], { hooks }),
     })
   }
 

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { SqlEntityManager } from '@mikro-orm/sql'
@@ -9,10 +10,12 @@ import {
   type TextSearch,
   versionConflictData,
 } from '@plinth/database'
+import { bulkResultOf } from '@plinth/http'
 import { callerRows, type Operator, outOfScope } from '@plinth/iam'
 import { type AuditSummary, auditFieldsOfCaller, maskedValue, writeAuditEntry } from '@plinth/kernel'
 import { assertColumns, reasonedUniques } from '@plinth/table'
 import { type AnyHooks, type Definition, type Reach, type Row, versionConflict } from './definition.ts'
+import type { ImportMode, RowError } from './import.ts'
 import type { ResourceParts, RowIn, Work } from './options.ts'
 
 /** The caller of an operation, and the rows that it may reach. */
@@ -52,7 +55,11 @@ export interface Store<S> {
   ): Promise<RowIn<S>>
   /** Removes rows that `getAll` returned, without those that have changed since then. Returns their number. */
   removeAll(rows: readonly RowIn<S>[]): Promise<number>
+  /** Removes the rows with these ids. Returns the response of the operation, with the outcome of each row. */
+  removeEach(ids: readonly number[]): Promise<BulkResult>
 }
+
+type BulkResult = ReturnType<typeof bulkResultOf>
 
 /** Options of a write. */
 interface WriteOptions {
@@ -60,6 +67,17 @@ interface WriteOptions {
   /** The request, for the hooks. */
   readonly input?: unknown
   readonly summary?: AuditSummary
+}
+
+/** Numbers of rows after which other work gets a turn, and that one query compares. */
+const rowsPerTurn = 50
+const rowsPerQuery = 100
+
+/** A row of an import: its index in the request, the checked request, and its columns. */
+interface NewRow {
+  readonly row: number
+  readonly input: Row
+  readonly columns: Row
 }
 
 /** One write. `columns` are those that the caller or the code has set. */
@@ -134,6 +152,80 @@ export class RowStore {
     return row
   }
 
+  /**
+   * Checks new rows, and creates them in one transaction. A row with an error is not created. If one of the others cannot be
+   * written, nothing is.
+   *
+   * @param mode `check`: creates nothing. `all`: creates nothing if a row has an error
+   * @param isFaulty true if another row of the import already has an error
+   */
+  async createEach(rows: readonly NewRow[], mode: ImportMode, isFaulty: boolean, hooks: AnyHooks) {
+    // Reads the data scope also if no row is left to be checked against it.
+    await this.#rows()
+    const errors: RowError[] = []
+    const writes: (Write & { readonly index: number })[] = []
+    for (const { row: index, input, columns } of await this.#free(rows, errors)) {
+      if (index % rowsPerTurn === 0) await nextTurn()
+      try {
+        const set = await this.#prepared(columns, undefined, { hooks, input })
+        const row = { ...this.#newRow(), ...set, id: this.#db.newId() }
+        writes.push({ index, hooks, input, verb: 'create', before: undefined, row, columns: set })
+      } catch (error) {
+        errors.push({ row: index, error })
+      }
+    }
+    const valid = writes.length
+    const hasErrors = isFaulty || errors.length > 0
+    // The claim of an idempotency key is part of a transaction, also if there is nothing to write.
+    const rejected = async (result: { readonly valid: number; readonly errors: readonly RowError[] }) => {
+      await this.#db.transactional(async () => undefined)
+      return { ...result, created: 0 }
+    }
+    if (mode === 'check' || valid === 0 || (mode === 'all' && hasErrors)) return rejected({ valid, errors })
+    let written = 0
+    try {
+      await this.#transactional(async (em) => {
+        for (written = 0; written < writes.length; written++) {
+          if (written % rowsPerTurn === 0) await nextTurn()
+          await this.#apply(em, writes[written] as Write)
+        }
+      })
+      return { valid, created: valid, errors }
+    } catch (error) {
+      const failed = writes[written]
+      if (failed === undefined) throw error
+      return rejected({ valid: valid - 1, errors: [...errors, { row: failed.index, error }] })
+    }
+  }
+
+  /** Returns the rows without a unique value that an earlier row of the import or a stored row has. */
+  async #free(rows: readonly NewRow[], errors: RowError[]): Promise<readonly NewRow[]> {
+    let free = rows
+    for (const { columns: names, reason } of reasonedUniques(this.#definition.table)) {
+      const keyOf = (row: Row) => JSON.stringify(names.map((name) => row[name] ?? null))
+      const isValued = ({ columns }: NewRow) => names.every((name) => (columns[name] ?? null) !== null)
+      const valued = free.filter(isValued)
+      const taken = new Set<string>()
+      for (let from = 0; from < valued.length; from += rowsPerQuery) {
+        const some = valued.slice(from, from + rowsPerQuery)
+        const where = { $or: some.map(({ columns }) => Object.fromEntries(names.map((name) => [name, columns[name]]))) }
+        const found = await this.#db.fork().find<Row>(this.#entity, where, { fields: names as never })
+        for (const row of found) taken.add(keyOf(row))
+      }
+      const isFree = (one: NewRow) => {
+        if (!isValued(one)) return true
+        const key = keyOf(one.columns)
+        if (!taken.has(key)) return taken.add(key)
+        const values = Object.fromEntries(names.map((name) => [name, one.columns[name]]))
+        const error = this.#definition.error(reason, { params: values as never, data: { field: names[0] } })
+        errors.push({ row: one.row, error })
+        return false
+      }
+      free = free.filter(isFree)
+    }
+    return free
+  }
+
   async change(before: Row, columns: Row, verb: string, options: WriteOptions = {}): Promise<Row> {
     const set = await this.#prepared(columns, before, options)
     const { username: updatedBy } = this.#caller.operator().principal
@@ -151,11 +243,24 @@ export class RowStore {
 
   /** Removes rows in one transaction, without those that another transaction changes meanwhile. Returns their number. */
   async removeAll(rows: readonly Row[], options: WriteOptions = {}): Promise<number> {
+    return (await this.#removed(rows, options)).size
+  }
+
+  /** Removes the rows with these ids that the caller may reach, in one transaction. */
+  async removeEach(ids: readonly number[], options: WriteOptions = {}): Promise<BulkResult> {
+    const rows = await this.getAll(ids)
+    const found = new Set(rows.map(({ id }) => Number(id)))
+    const removed = await this.#removed(rows, options)
+    return bulkResultOf(ids, (id) => (removed.has(id) ? 'done' : found.has(id) ? 'changed' : 'unknown'))
+  }
+
+  /** Returns the ids of the removed rows. */
+  async #removed(rows: readonly Row[], options: WriteOptions): Promise<ReadonlySet<number>> {
     const writes: Write[] = []
     for (const row of rows) writes.push(await this.#removalOf(row, options))
     return this.#transactional(async (em) => {
-      let removed = 0
-      for (const write of writes) if (await this.#apply(em, write)) removed++
+      const removed = new Set<number>()
+      for (const write of writes) if (await this.#apply(em, write)) removed.add(Number(write.row['id']))
       return removed
     })
   }

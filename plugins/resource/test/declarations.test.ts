@@ -33,6 +33,7 @@ onSqlite(t, 'paths, operations, reasons and permissions follow the rules', async
       ['POST', 's/:id/disable', 'postByIdDisable', 'Disable a contact'],
       ['POST', 's/:id/move-stage', 'postByIdMoveStage', 'Move a contact'],
       ['POST', 's/delete-batch', 'postDeleteBatch', 'Delete several contacts'],
+      ['POST', 's/import', 'postImport', 'Create several contacts, or only check them'],
       ['PUT', 's/:id', 'putById', 'Change a contact; omitted fields do not change'],
     ],
   )

@@ -7,6 +7,7 @@ import {
   adminPreview,
   adminTile,
   adminTimeline,
+  bulkOutcome,
   type Operations,
   type Row,
 } from '@plinth/admin'
@@ -214,7 +215,7 @@ const reviews = adminList('getAdminWeb3PaymentSettlementReviewLogs', (row) => ({
         it.status('outcome', resultTones, { labels: results }),
         it.text('reason'),
       ],
-      outcome: { field: 'outcome', good: ['settled'] },
+      outcome: { field: 'outcome', good: ['settled'], reason: 'reason', id: 'id' },
     }),
   ],
 }))
@@ -418,11 +419,13 @@ const ignore = {
 const closing = [
   adminBulkAction('putAdminWeb3PaymentSettlementAuditLogsStatusBatch', {
     ...resolve,
+    ...bulkOutcome,
     ids: 'ids',
     body: { status: { value: 'resolved' } },
   }),
   adminBulkAction('putAdminWeb3PaymentSettlementAuditLogsStatusBatch', {
     ...ignore,
+    ...bulkOutcome,
     ids: 'ids',
     body: { status: { value: 'ignored' } },
   }),
@@ -436,7 +439,7 @@ const closing = [
       it.chips('entry.riskReasons', undefined, { labels: riskReasonNames }),
       it.status('entry.suggestedAction', adviceTones, { labels: suggestedActionNames }),
     ],
-    outcome: { field: 'stillRisky', good: [false] },
+    outcome: { field: 'stillRisky', good: [false], id: 'id' },
   }),
   adminBulkAction('postAdminWeb3PaymentSettlementAuditLogsCompensationPlanBatch', {
     label: text('Suggested action', '处理建议'),

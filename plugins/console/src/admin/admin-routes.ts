@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import type { AmountUnit } from '@plinth/admin'
 import {
   type BrowserPage,
+  count,
   htmlText,
   line,
   pageNonce,
@@ -18,12 +19,14 @@ import type { Site } from '@plinth/site'
 import { framesOnly, framesPath } from './frames/frame-document.ts'
 import type { HintStreams } from './hint-streams.ts'
 import type { ListExport } from './list-export.ts'
+import type { ListImport } from './list-import.ts'
 import type { PageRegistry } from './page-registry.ts'
 
 interface AdminRouteDependencies {
   readonly units: ReadonlyMap<string, () => ReadonlyMap<string, AmountUnit>>
   readonly book: PageRegistry
   readonly exports: ListExport
+  readonly imports: ListImport
   readonly streams: HintStreams
   readonly page: BrowserPage
   readonly site: Site
@@ -43,6 +46,10 @@ const unitsIn = (sources: AdminRouteDependencies['units'], locale: string) =>
 const adminPath = '/admin/'
 
 const { route, rawRoute } = routesWith<AdminRouteDependencies>()
+
+/** Maximum number of characters of an imported file, and maximum size of its request. */
+const maxCsvLength = 1_000_000
+const maxCsvBytes = 4_194_304
 
 /** Id of a page, of a chart or of a kind of labels. */
 export const word = Type.String({ minLength: 1, maxLength: 64, pattern: '^[a-z0-9]+(?:[.-][a-z0-9]+)*$' })
@@ -165,6 +172,57 @@ const apiRoutes = [
         .type('text/csv; charset=utf-8')
         .headers({ 'content-disposition': `attachment; filename="${id}.csv"` })
         .send(Readable.from(text))
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/admin/console/pages/:id/import',
+    operationId: 'postConsolePageRows',
+    summary: 'Create rows of a list from a CSV file, or only check them',
+    description:
+      'Reads the file and calls the operation that creates several rows as the caller, so its permission, data scope and limits apply. An idempotency key applies to that operation. Files of the export are accepted.',
+    access: 'user',
+    annotations: [rateLimited({ maxAttempts: 20, windowSeconds: 60, keyStrategy: 'USER_ROUTE' })],
+    maxBodyBytes: maxCsvBytes,
+    request: {
+      params: Type.Object({ id: word }),
+      body: Type.Object({
+        csv: Type.String({ maxLength: maxCsvLength, description: 'Text of the file, with a header.' }),
+        mode: Type.Enum(['check', 'all', 'valid'], {
+          description:
+            '`check`: nothing is written. `all`: either all rows are written, or none. `valid`: all rows without a problem are written, or none.',
+        }),
+      }),
+    },
+    response: Type.Object({
+      outcome: Type.Enum(['checked', 'imported', 'rejected'], { description: '`rejected`: nothing was written.' }),
+      rows: count,
+      valid: count,
+      created: count,
+      columns: Type.Array(
+        Type.Object({
+          header: Type.String(),
+          title: Type.Union([Type.String(), Type.Null()], {
+            description: 'Title of the field that receives the column; null for an ignored column.',
+          }),
+        }),
+      ),
+      problems: Type.Array(
+        Type.Object({
+          line: Type.Integer({ minimum: 0, description: 'Line in which the row begins, from 1.' }),
+          title: Type.Union([Type.String(), Type.Null()], {
+            description: 'Title of the affected column; null if the problem is about the whole row or file.',
+          }),
+          code: Type.String({ description: 'Stable code: a reason, or the violated rule of the schema.' }),
+          message: Type.String({ description: 'Text for users, in the language of the request.' }),
+        }),
+      ),
+    }),
+    reasons: ['console.page-unknown', 'console.permission-missing', '*'],
+    async handler(request, { imports, units }) {
+      const { params, body, locale } = request
+      const report = await imports.run(request as never, { page: params.id, ...body, units: unitsIn(units, locale) })
+      return { ...report, columns: [...report.columns], problems: [...report.problems] }
     },
   }),
   route({

@@ -247,6 +247,12 @@ function amountText(
   return `${whole}${scale === 0 ? '' : `.${digits.slice(-scale)}`} ${unit.symbol ?? unit.displayName}`.trim()
 }
 
+/** Returns the number of decimal places of an asset or currency; `undefined` for an unknown one. */
+export const scaleOfUnit = (
+  code: string,
+  units: Readonly<Record<string, { readonly scale: number }>>,
+): number | undefined => ownProperty(units, code)?.scale ?? unitOf(code, {})?.scale
+
 /** All ISO 4217 currency codes. */
 const currencies: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'))
 /**

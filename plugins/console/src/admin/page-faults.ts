@@ -1,9 +1,11 @@
 import type {
   PageAction,
+  PageBoard,
   PageBulkAction,
   PageColumn,
   PageDeclaration,
   PageForm,
+  PageImport,
   PageLabelPicker,
   PageLivePreview,
   PagePreview,
@@ -16,6 +18,7 @@ import { frameProblems } from './frames/frame-faults.ts'
 import { itemOf, memberAt, membersOf, type Operation, withoutNull } from './operations.ts'
 import { createdProblems, linkedMembers, type ObjectPages, objectPages, outcomeProblems } from './outcomes.ts'
 import { builtInPages } from './own-pages.ts'
+import { boardValues } from './page-views.ts'
 import type { PlacedTimeline } from './timelines.ts'
 
 type Operations = ReadonlyMap<string, Operation>
@@ -171,8 +174,51 @@ class PageLook {
     for (const { page: id, optional = false } of page.links ?? [])
       if (!optional && !this.#pages.has(id) && !builtInPages.some((own) => own.id === id))
         this.faults.push(`"links" lists the page "${id}", which does not exist`)
+    if (page.edit !== undefined) this.#edit(page.edit, page, item)
+    if (page.board !== undefined) this.#board(page.board, page, source)
+    if (page.import !== undefined) this.#import(page.import, page)
     for (const form of [...(page.create === undefined ? [] : [page.create]), ...(page.forms ?? [])])
       this.#form(form, undefined)
+  }
+
+  /** Checks the form of the cells. Each of its fields is sent alone, in a small dialog. */
+  #edit(edit: PageForm, { columns }: ListOf, item: Schema | undefined): void {
+    this.#form(edit, item)
+    const { operation, fields, body = {}, version = '', whole, preview, once, answer, reason } = edit
+    const sent = [...Object.keys(body), version]
+    const others = this.#operations.get(operation)?.body?.required?.filter((name) => !sent.includes(name)) ?? []
+    if (others.length > 0 || whole)
+      this.faults.push(`"edit" sends one field, but ${operation} requires ${others.join(', ')}`)
+    if (reason === 'required' || [preview, once, answer].some((option) => option !== undefined))
+      this.faults.push(`${operation} needs a dialog, so it cannot change a cell`)
+    for (const name of fields) {
+      if (name.includes('.')) this.faults.push(`"${name}" in "edit" is part of a structure, so it cannot be sent alone`)
+      if (!columns.some(({ field }) => field === name))
+        this.faults.push(`"${name}" in "edit" is not a column of the list`)
+    }
+  }
+
+  #board({ column, cards = [] }: PageBoard, { columns, actions = [] }: ListOf, source: Operation): void {
+    const values = boardValues(memberAt(itemOf(source), column))
+    if (values.length === 0) this.faults.push(`"${column}" has no list of values, so it cannot be a board`)
+    if (!(column in source.query)) this.faults.push(`"${column}" is not a parameter of ${source.id}`)
+    for (const name of [column, ...cards])
+      if (!columns.some(({ field }) => field === name))
+        this.faults.push(`"${name}" in "board" is not a column of the list`)
+    const targets = actions.flatMap(({ leadsTo }) => leadsTo ?? [])
+    if (targets.length === 0) this.faults.push('"board" needs an action with "leadsTo", otherwise no card can be moved')
+    for (const value of targets)
+      if (!values.includes(value)) this.faults.push(`"${value}" in "leadsTo" is not a value of "${column}"`)
+  }
+
+  #import({ operation: id }: PageImport, { create }: ListOf): void {
+    const operation = this.#operation(id)
+    if (operation === undefined) return
+    if (create === undefined) this.faults.push('"import" needs "create", whose fields the rows have')
+    this.#body(operation, ['rows', 'mode'])
+    for (const name of ['outcome', 'valid', 'created', 'problems'])
+      if (memberAt(operation.data, name) === undefined)
+        this.faults.push(`"${name}" is not a member of the result of ${id}`)
   }
 
   #detail(page: DetailOf, { data, params }: Operation): void {

@@ -11,6 +11,7 @@ import {
   type Translated,
   translated,
 } from '@plinth/admin'
+import type { Schema } from '@plinth/http'
 import { localize, shape } from '@plinth/kernel'
 import {
   bodyFields,
@@ -157,6 +158,9 @@ function listView(page: ListPage, operations: Operations, reader: PageViewer) {
     actions = [],
     bulk = [],
     create,
+    edit,
+    board,
+    import: rowImport,
     links = [],
     forms = [],
     search,
@@ -183,12 +187,24 @@ function listView(page: ListPage, operations: Operations, reader: PageViewer) {
     actions: actions.map((action) => actionView(action, operations, reader, known)),
     bulk: bulk.map((one) => bulkView(one, operations, reader, known)),
     ...given(create, 'create', (form) => formView(withCreated(form, page, operations), operations, reader, known)),
+    ...given(edit, 'edit', (form) => formView(form, operations, reader, known)),
+    ...given(board, 'board', (one) => ({ ...one, values: boardValues(memberAt(item, one.column)) })),
+    ...given(rowImport, 'import', ({ operation: id }) => {
+      const creation = operationOf(id, operations)
+      return { ...callOf(creation, reader), max: Number(memberAt(creation.body, 'rows')?.['maxItems'] ?? 1_000) }
+    }),
     links: links.filter(({ page: id }) => {
       const linked = reader.page(id)
       return linked !== undefined && reader.sees(linked)
     }),
     forms: forms.map((form) => formView(withCreated(form, page, operations), operations, reader, known)),
   }
+}
+
+/** Returns the values of a board, in the order of their schema. */
+export function boardValues(schema: Schema | undefined): readonly (string | number | boolean)[] {
+  const { type, enum: values = [] } = withoutNull(schema) ?? {}
+  return type === 'boolean' ? [false, true] : (values as readonly (string | number)[])
 }
 
 /** Links the message after a row was created to its page, if the response contains the key of the row. */

@@ -19,6 +19,7 @@ import { viewDatabase, viewHealth } from './health-facts.ts'
 import { HintStreams } from './hint-streams.ts'
 import { MetricHistoryOfAllInstances } from './joined-history.ts'
 import { ListExport } from './list-export.ts'
+import { ListImport } from './list-import.ts'
 import { MetricHistory } from './metric-history.ts'
 import { checkPagesAtStart } from './page-check.ts'
 import { PageRegistry } from './page-registry.ts'
@@ -87,6 +88,7 @@ export default definePlugin({
       units: contributions(amountUnits),
       book,
       exports: new ListExport({ http, book }),
+      imports: new ListImport({ http, book }),
       streams,
       site,
       page: builtPages.page('admin'),

@@ -6,6 +6,7 @@ import type roleTexts from '../admin/own/role-matrix/text/en.json'
 import type securityTexts from '../admin/own/security/text/en.json'
 import type providerTexts from '../admin/providers/text/en.json'
 import type recoveryTexts from '../admin/recovery/text/en.json'
+import type workTexts from '../admin/pages/work/text/en.json'
 import type adminTexts from '../admin/text/en.json'
 import type walletTexts from '../admin/wallet/text/en.json'
 import en from './en.json' with { type: 'json' }
@@ -34,6 +35,7 @@ export type TextKey =
   | KeyOf<typeof roleTexts>
   | KeyOf<typeof recoveryTexts>
   | KeyOf<typeof walletTexts>
+  | KeyOf<typeof workTexts>
 type TextParams = Readonly<Record<string, string | number | undefined>>
 
 /**

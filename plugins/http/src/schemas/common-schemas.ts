@@ -45,6 +45,27 @@ export const versionQuery = Type.Object({ version: Type.Optional(version) })
 export const affectedCount = Type.Object({ affected: count })
 export const nothing = Type.Null()
 
+/**
+ * What an operation on several rows did with one of them. `unknown`: the row does not exist, or is outside the data scope
+ * of the caller. `changed`: another user changed it meanwhile. `unchanged`: it had the wanted state already.
+ */
+export const rowOutcomes = ['done', 'unknown', 'changed', 'unchanged'] as const
+export type RowOutcome = (typeof rowOutcomes)[number]
+
+/** Response of an operation on several rows. `bulkOutcome` of `@plinth/admin` shows it on a page. */
+export const bulkResult = Type.Object({
+  affected: count,
+  results: Type.Array(Type.Object({ id, outcome: Type.Enum([...rowOutcomes]) }), {
+    description: 'What was done with each row of the request, by its id.',
+  }),
+})
+
+/** Returns the response of an operation on several rows. */
+export function bulkResultOf(ids: Iterable<number>, outcomeOf: (id: number) => RowOutcome) {
+  const results = [...new Set(ids)].map((id) => ({ id, outcome: outcomeOf(id) }))
+  return { affected: results.filter(({ outcome }) => outcome === 'done').length, results }
+}
+
 /** Template variable in the response of a live preview; see `PreviewVariable` of `@plinth/admin`. */
 export const previewVariable = Type.Object({
   name: Type.String({ description: 'Name of the variable, in dotted form: `user.name` is a member of `user`.' }),

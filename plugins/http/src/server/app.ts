@@ -148,8 +148,21 @@ export async function createApp(settings: AppSettings, schemas: DeferredSchemas)
   return app
 }
 
-const requestFacts = ({ addresses, forwarding, localeOf }: AppSettings) =>
+const requestFacts = ({ addresses, forwarding, localeOf, translate }: AppSettings) =>
   global('request-facts', async (app) => {
+    defineFact(app, 'checkInput', (request) => (schema: object, value: unknown) => {
+      // The compiler of this server returns the checked value or the error, not only whether the value is valid.
+      const checked = request.compileValidationSchema(schema, 'body')(value) as unknown as
+        | true
+        | { readonly value?: unknown; readonly error?: Error }
+      if (checked === true) return value
+      if (checked.error !== undefined) throw checked.error
+      return checked.value
+    })
+    defineFact(app, 'errorOf', (request) => (error: unknown) => {
+      const { code, message, data } = failureOf(error, translate, request.locale)
+      return { code, message, data }
+    })
     defineFact(app, 'traceId', (request) => request.id)
     defineFact(app, 'locale', (request) => localeOf(request.headers['accept-language']))
     defineFact(app, 'clientIp', ({ raw }) => addresses.client(raw.socket.remoteAddress, raw.headers))

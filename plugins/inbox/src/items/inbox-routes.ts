@@ -1,6 +1,7 @@
 import {
   affectedCount,
   bulkRateLimit,
+  bulkResult,
   count,
   type HttpRequest,
   id,
@@ -85,7 +86,7 @@ const reading = [
 ]
 
 const single = { access, request: { params: idParams }, response: affectedCount } as const
-const many = { access, annotations: [bulkRateLimit], request: batch, response: affectedCount } as const
+const many = { access, annotations: [bulkRateLimit], request: batch, response: bulkResult } as const
 
 const changing = [
   route({
@@ -110,7 +111,7 @@ const changing = [
     summary: 'Mark items of your inbox as read',
     ...many,
     reasons: [],
-    handler: async (request, { state }) => ({ affected: await state.readMany(callerOf(request), request.body.ids) }),
+    handler: (request, { state }) => state.each(callerOf(request), request.body.ids, 'read'),
   }),
   route({
     method: 'PUT',
@@ -118,7 +119,7 @@ const changing = [
     summary: 'Mark items of your inbox as unread',
     ...many,
     reasons: [],
-    handler: async (request, { state }) => ({ affected: await state.unreadMany(callerOf(request), request.body.ids) }),
+    handler: (request, { state }) => state.each(callerOf(request), request.body.ids, 'unread'),
   }),
   route({
     method: 'PUT',
@@ -160,7 +161,7 @@ const removing = [
       }),
       body: Type.Object({ ids: Type.Optional(ids) }),
     },
-    response: affectedCount,
+    response: bulkResult,
     reasons: ['notification-inbox.ids-missing'],
     async handler(request, { state }) {
       const { query, body } = request
@@ -168,7 +169,7 @@ const removing = [
       const requested = query.ids?.split(',').map(Number) ?? []
       const named = [...(body.ids ?? []), ...requested]
       if (named.length === 0) throw businessError('ids-missing', { data: { field: 'ids' } })
-      return { affected: await state.removeMany(callerOf(request), [...new Set(named.filter(Number.isSafeInteger))]) }
+      return state.each(callerOf(request), named.filter(Number.isSafeInteger), 'remove')
     },
   }),
 ]

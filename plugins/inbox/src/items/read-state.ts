@@ -1,5 +1,6 @@
 import type { Database } from '@plinth/database'
 import type { Events } from '@plinth/events'
+import { bulkResultOf } from '@plinth/http'
 import type { Clock } from '@plinth/kernel'
 import { type InboxContent, notificationRead } from '../contract.ts'
 import { businessError } from '../declarations.ts'
@@ -100,6 +101,19 @@ export class ReadState {
   async removeMany(userId: number, ids: readonly number[]): Promise<number> {
     const own = { id: { $in: [...ids] }, ownerId: userId }
     return this.#parts.db.fork().nativeUpdate(ItemRow, own, { ownerId: null })
+  }
+
+  /** Changes several items of a user, and returns the response with the outcome of each. */
+  async each(userId: number, ids: readonly number[], change: 'read' | 'unread' | 'remove') {
+    const own = { id: { $in: [...ids] }, ownerId: userId }
+    const items = await this.#parts.db.fork().find(ItemRow, own, { fields: ['id', 'unread'] })
+    const wasUnread = new Map(items.map(({ id, unread }) => [id, unread]))
+    const changes = { read: this.readMany, unread: this.unreadMany, remove: this.removeMany }
+    await changes[change].call(this, userId, [...wasUnread.keys()])
+    return bulkResultOf(ids, (id) => {
+      if (!wasUnread.has(id)) return 'unknown'
+      return change !== 'remove' && wasUnread.get(id) === (change === 'unread') ? 'unchanged' : 'done'
+    })
   }
 
   async #require(userId: number, id: number): Promise<void> {

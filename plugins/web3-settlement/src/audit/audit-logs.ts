@@ -8,6 +8,7 @@ import {
   type Selected,
   selectionOf,
 } from '@plinth/database'
+import { bulkResultOf, type RowOutcome } from '@plinth/http'
 import { businessError } from '../declarations.ts'
 import { AuditCountRow, AuditRow, type HandlingStatus } from '../entities.ts'
 import type { Parts } from '../parts.ts'
@@ -184,14 +185,10 @@ export class AuditLogStore {
    *
    * @returns the number of closed logs
    */
-  async close(
-    ids: readonly number[],
-    status: Exclude<HandlingStatus, 'open'>,
-    handledBy: string,
-    rows: object,
-  ): Promise<number> {
+  async close(ids: readonly number[], status: Exclude<HandlingStatus, 'open'>, handledBy: string, rows: object) {
     const { db, clock } = this.#parts
     return db.transactional(async (em) => {
+      const outcomes = new Map<number, RowOutcome>()
       const among = { $and: [{ id: { $in: [...new Set(ids)] } }, rows] }
       const logs = await em.find(AuditRow, among, { orderBy: { id: 'asc' } })
       const changes: AuditKindCount[] = []
@@ -201,12 +198,13 @@ export class AuditLogStore {
            where id = ? and handling_status = 'open'`,
           [status, handledBy, new Date(clock.now()), id],
         )
+        outcomes.set(id, closed === 0 ? 'unchanged' : 'done')
         if (closed === 0) continue
         changes.push({ handlingStatus: 'open', riskLevel, chainReorgSuspected, total: -1 })
         changes.push({ handlingStatus: status, riskLevel, chainReorgSuspected, total: 1 })
       }
       await changeAuditCounts(db, changes)
-      return changes.length / 2
+      return bulkResultOf(ids, (id) => outcomes.get(id) ?? 'unknown')
     })
   }
 

@@ -1,5 +1,5 @@
 import {
-  affectedCount,
+  bulkResult,
   type HttpRequest,
   id,
   idParams,
@@ -242,15 +242,19 @@ export const auditRoutes = [
     access: { permission: permissionCodes.execute, scope: 'caller' },
     annotations: [batchLimit],
     request: { body: Type.Object({ ids, status: Type.Enum(['resolved', 'ignored']) }) },
-    response: affectedCount,
+    response: bulkResult,
     reasons: [],
     async handler(request, { kernel, logs }) {
       const { ids, status } = request.body
       const { username } = requirePrincipal(request)
       const closed = await logs.close(ids, status, username, callerLogs(request))
       const action = 'web3-settlement-audit.status-batch'
-      await writeAuditEntry(kernel, { ...auditFieldsOfCaller(request), action, summary: { status, ids, closed } })
-      return { affected: closed }
+      await writeAuditEntry(kernel, {
+        ...auditFieldsOfCaller(request),
+        action,
+        summary: { status, ids, closed: closed.affected },
+      })
+      return closed
     },
   }),
 ]

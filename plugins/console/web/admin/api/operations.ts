@@ -26,6 +26,7 @@ export const ownAccount = { method: 'GET', path: '/api/v1/iam/users/me' } as con
 export const navigationPages = { method: 'GET', path: '/api/v1/admin/console/pages' } as const
 export const onePage = { method: 'GET', path: '/api/v1/admin/console/pages/{id}' } as const
 export const pageRows = { method: 'GET', path: '/api/v1/admin/console/pages/{id}/export' } as const
+export const importedRows = { method: 'POST', path: '/api/v1/admin/console/pages/{id}/import' } as const
 export const lookups = { method: 'GET', path: '/api/v1/admin/console/lookups' } as const
 export const attention = { method: 'GET', path: '/api/v1/admin/console/attention' } as const
 export const changeAttention = { method: 'PUT', path: '/api/v1/admin/console/attention/{id}' } as const

@@ -119,12 +119,14 @@ export interface Write extends Operation, Pick<Declared.Form, 'reason' | 'tone' 
     readonly good: readonly Value[]
     readonly reason?: string
     readonly labels?: Readonly<Record<string, string>>
+    /** Member with the id of the row, for an action on several rows. */
+    readonly id?: string
   }
   /** Titles of the members that are sent without user input. */
   readonly titles?: Readonly<Record<string, string>>
 }
 
-export interface Action extends Write, Pick<Declared.Action, 'label' | 'once' | 'confirm' | 'type' | 'undo'> {
+export interface Action extends Write, Pick<Declared.Action, 'label' | 'once' | 'confirm' | 'type' | 'undo' | 'leadsTo'> {
   readonly params: Sources
   readonly query?: Sources
   readonly ask?: readonly Field[]
@@ -209,6 +211,11 @@ export interface ListPage
   readonly actions: readonly Action[]
   readonly bulk: readonly Bulk[]
   readonly create?: Form
+  /** Form whose fields the user can change in the cells. */
+  readonly edit?: Form
+  /** Operation that creates rows from a file, with the maximum number of rows. */
+  readonly import?: Operation & { readonly max: number }
+  readonly board?: NonNullable<Declared.ListPage['board']> & { readonly values: readonly (string | number | boolean)[] }
   /** Buttons that open another page. */
   readonly links: NonNullable<Declared.ListPage['links']>
   readonly forms: readonly Form[]
@@ -276,6 +283,9 @@ export interface OwnPageView {
 
 /** The pages that the user may see, with the units of amounts by asset or currency. */
 export type Navigation = DataOf<'getConsolePages'>
+
+/** Report of an import. */
+export type ImportReport = DataOf<'postConsolePageRows'>
 
 export type AttentionMark = DataOf<'putConsoleAttention'>
 

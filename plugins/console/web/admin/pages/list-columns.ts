@@ -8,6 +8,10 @@ const presetColumns = ({ columns }: ListPage) => columns.filter(({ hidden }) => 
 /** Parameters for the position in a list. They do not apply to an exported file. */
 const position = new Set(['cursor', 'size', 'count'])
 
+/** Returns the parameters of a list without its position. */
+export const withoutPosition = <V>(query: Readonly<Record<string, V>>): Readonly<Record<string, V>> =>
+  Object.fromEntries(Object.entries(query).filter(([name]) => !position.has(name)))
+
 /** Returns the address that exports the rows of the list as a file, with the current filters and columns. */
 export function exportOf(
   api: Api,
@@ -16,7 +20,7 @@ export function exportOf(
   columns: readonly Column[],
   locale: string,
 ): string {
-  const filters = Object.entries(query).flatMap(([name, value]) => (position.has(name) ? [] : [[name, String(value)]]))
+  const filters = Object.entries(withoutPosition(query)).map(([name, value]) => [name, String(value)])
   return api.addressOf(pageRows, {
     params: { id },
     query: { filters: new URLSearchParams(filters).toString(), columns: columns.map(({ field }) => field), locale },

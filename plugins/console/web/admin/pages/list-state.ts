@@ -27,6 +27,8 @@ export interface ListState {
 
 /** Name of the search parameter in the address. Custom pages use it too. */
 export const searchName = 'q'
+/** Parameter of the address that shows the board in place of the list. */
+export const boardName = 'board'
 const sortName = 'sort'
 const columnsName = 'columns'
 const trailName = 'after'
@@ -64,6 +66,7 @@ export function useListState({
       for (const [name, value] of Object.entries(next.time)) if (value !== '') written.set(name, value)
       if (next.sort !== undefined && next.sort !== firstSort) written.set(sortName, next.sort)
       if (next.columns !== undefined) written.set(columnsName, next.columns.join(','))
+      if (params.has(boardName)) written.set(boardName, '1')
       for (const cursor of next.trail) written.append(trailName, cursor)
       setParams(written, { replace })
     }

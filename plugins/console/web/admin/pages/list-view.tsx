@@ -1,9 +1,10 @@
 import { Button, Checkbox, Table } from '@mantine/core'
-import { IconArrowDown, IconArrowUp, IconChevronRight, IconDownload, IconPlus, IconRefresh } from '@tabler/icons-react'
+import { IconArrowDown, IconArrowUp, IconChevronRight, IconDownload, IconPlus, IconRefresh, IconUpload } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
-import { type KeyboardEvent, type MouseEvent, type ReactNode, useEffect, useId, useRef, useState } from 'react'
+import { type KeyboardEvent, lazy, type MouseEvent, type ReactNode, Suspense, useEffect, useId, useRef, useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { siteName, useLanguage } from '../../app/app.tsx'
+import { Boundary } from '../../app/boundary.tsx'
 import { CallFailure } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
 import { usePolling } from '../api/live.tsx'
@@ -21,7 +22,7 @@ import { Cell, isNumeric } from './cell.tsx'
 import { ColumnEdge } from './column-edge.tsx'
 import { FilterBar } from './filter-bar.tsx'
 import { BulkBar, FormDialog } from './forms/action-dialogs.tsx'
-import { chosenColumns, columnsOf, differenceOf, exportOf } from './list-columns.ts'
+import { chosenColumns, columnsOf, differenceOf, exportOf, withoutPosition } from './list-columns.ts'
 import { type ListState, useListState } from './list-state.ts'
 import { ColumnMenu, Pager, SearchField, SizeChoice, toggled } from './list-tools.tsx'
 import { ListTotals } from './list-totals.tsx'
@@ -33,6 +34,12 @@ import { columnText, useFormats } from './shown-value.ts'
 import { TimeFilter } from './time-filter.tsx'
 import { allTime, boundsOf } from './time-range.ts'
 import { type ChosenAction, useActions } from './use-actions.tsx'
+import { BoardSwitch, useIsBoard } from './work/board-switch.tsx'
+import { type CellChange, EditableCell, useCellUndo } from './work/editable-cell.tsx'
+
+/** These parts are loaded when the user opens them. */
+const BoardView = lazy(() => import('./work/board-view.tsx'))
+const ImportDialog = lazy(() => import('./work/import-dialog.tsx'))
 
 const liveMs = 10_000
 
@@ -40,7 +47,9 @@ const liveMs = 10_000
 export function ListView({ page }: { readonly page: ListPage }) {
   const whyNot = useWhyNot()
   const state = useListState(page)
+  const { translate } = useLanguage()
   const [form, setForm] = useState<Form>()
+  const [isImporting, setImporting] = useState(false)
   useEffect(() => {
     document.title = `${page.title} · ${siteName}`
   }, [page.title])
@@ -65,6 +74,18 @@ export function ListView({ page }: { readonly page: ListPage }) {
               {one.title}
             </Button>
           ))}
+          {page.import !== undefined && (
+            <Button
+              aria-haspopup="dialog"
+              variant="default"
+              leftSection={<IconUpload size={16} aria-hidden />}
+              disabled={!page.import.allowed}
+              title={whyNot(page.import)}
+              onClick={() => setImporting(true)}
+            >
+              {translate('admin.import')}
+            </Button>
+          )}
           {page.links.map(({ page: linked, label, creates = false }) => (
             <Button
               key={linked}
@@ -82,6 +103,13 @@ export function ListView({ page }: { readonly page: ListPage }) {
       <Tiles tiles={page.tiles} />
       <LazyCharts charts={page.charts} />
       <Rowset page={page} state={state} tools={<SavedViews page={page} />} onCreate={() => setForm(page.create)} />
+      {isImporting && (
+        <Boundary>
+          <Suspense fallback={null}>
+            <ImportDialog page={page} onClose={() => setImporting(false)} />
+          </Suspense>
+        </Boundary>
+      )}
       {form !== undefined && <FormDialog form={form} row={{}} onClose={() => setForm(undefined)} />}
     </>
   )
@@ -113,6 +141,8 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
   const widths = { ...choice.widths, ...moved }
   const [picked, setPicked] = useState<ReadonlySet<string>>(new Set())
   const { choose, dialog } = useActions(page.actions, page.columns)
+  const onUndo = useCellUndo(page)
+  const isBoard = useIsBoard() && page.board !== undefined
   const cursor = state.trail.at(-1)
   const query: Record<string, string | number> = {
     ...state.filters,
@@ -127,6 +157,7 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
   const params = Object.fromEntries(Object.entries(fixed).filter(([name]) => page.path.includes(`{${name}}`)))
   for (const name of Object.keys(params)) delete query[name]
   const rows = useQuery({
+    enabled: !isBoard,
     queryKey: [page.operation, params, query, state.time, zone],
     queryFn: async ({ signal }) => {
       const bounds = boundsOf(state.time, Date.now(), zone)
@@ -161,6 +192,7 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
           <TimeFilter title={page.range.title} range={state.time} onChange={(time) => state.set({ time })} />
         )}
         <div className={classes.toolsEnd}>
+          {page.board !== undefined && <BoardSwitch />}
           {tools}
           <Button
             variant="default"
@@ -197,8 +229,15 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
           {translate('admin.empty.clear')}
         </Button>
       )}
-      {data === undefined && rows.error === null && <Waiting lines={6} height={20} />}
-      {data !== undefined && data.items.length === 0 && (
+      {isBoard && (
+        <Boundary>
+          <Suspense fallback={<Waiting lines={6} height={20} />}>
+            <BoardView {...{ page, params }} query={withoutPosition(query)} onChoose={choose} />
+          </Suspense>
+        </Boundary>
+      )}
+      {!isBoard && data === undefined && rows.error === null && <Waiting lines={6} height={20} />}
+      {!isBoard && data !== undefined && data.items.length === 0 && (
         <div className={classes.empty}>
           <p>{isFiltered ? translate('admin.empty.filtered') : (page.empty ?? translate('admin.empty.nothing'))}</p>
           {/* A list below its parent object has no heading with an explanation, so the explanation is shown here. */}
@@ -215,8 +254,8 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
           )}
         </div>
       )}
-      {pickable && <BulkBar bulk={page.bulk} picked={picked} onDone={() => setPicked(new Set())} />}
-      {data !== undefined && data.items.length > 0 && (
+      {!isBoard && pickable && <BulkBar {...{ page, picked }} rows={data?.items ?? []} onDone={setPicked} />}
+      {!isBoard && data !== undefined && data.items.length > 0 && (
         <>
           <div className={classes.scroll}>
             {/* The table roles are explicit, because CSS may show the rows as cards. */}
@@ -260,6 +299,7 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
                     {...{ row, page, columns, widths, pickable, picked }}
                     onPick={setPicked}
                     onChoose={choose}
+                    onUndo={onUndo}
                   />
                 ))}
               </Table.Tbody>
@@ -300,9 +340,10 @@ interface RowLineProps {
   readonly picked: ReadonlySet<string>
   onPick(picked: ReadonlySet<string>): void
   onChoose(chosen: ChosenAction): void
+  onUndo(change: CellChange): void
 }
 
-function RowLine({ row, page, columns, widths, pickable, picked, onPick, onChoose }: RowLineProps) {
+function RowLine({ row, page, columns, widths, pickable, picked, onPick, onChoose, onUndo }: RowLineProps) {
   const { translate } = useLanguage()
   const [, go] = useLocation()
   const key = keyOf(row, page)
@@ -358,7 +399,9 @@ function RowLine({ row, page, columns, widths, pickable, picked, onPick, onChoos
           data-numeric={isNumeric(column) || undefined}
           {...sizedTo(widths[column.field])}
         >
-          <Cell column={column} row={row} href={href} />
+          <EditableCell {...{ page, row, name, onUndo }} field={column.field}>
+            <Cell column={column} row={row} href={href} />
+          </EditableCell>
         </Table.Td>
       ))}
       {page.actions.length > 0 && (

@@ -1,13 +1,18 @@
 import { Button } from '@mantine/core'
-import { useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
 import { useLanguage } from '../../../app/app.tsx'
-import type { Action, Bulk, Column, Form } from '../../api/page-types.ts'
+import { Boundary } from '../../../app/boundary.tsx'
+import type { Action, Bulk, Column, Form, ListPage } from '../../api/page-types.ts'
 import { type Row, valueAt } from '../../api/row-values.ts'
 import { useWhyNot } from '../../api/why-not.ts'
 import { useSite } from '../../shell/site-context.ts'
 import { columnText, plainText, useFormats } from '../shown-value.ts'
+import type { BulkFailures } from '../work/bulk-failures.tsx'
 import classes from './action-dialogs.module.css'
 import { WriteDialog } from './write-dialog.tsx'
+import { rowOutcomes } from './write-outcome.ts'
+
+const BulkFailureList = lazy(() => import('../work/bulk-failures.tsx'))
 
 interface ActionDialogProps {
   readonly action: Action
@@ -84,7 +89,7 @@ interface FormDialogProps {
  * Returns the current value of a form member. For example, the current value of `roleIds` is the member `roles` of the
  * user.
  */
-function currentOf(row: Row, name: string): unknown {
+export function currentOf(row: Row, name: string): unknown {
   return valueAt(row, name) ?? (name.endsWith('Ids') ? valueAt(row, `${name.slice(0, -3)}s`) : undefined)
 }
 
@@ -110,22 +115,35 @@ export function FormDialog({ form, row, onClose }: FormDialogProps) {
 }
 
 interface BulkBarProps {
-  readonly bulk: readonly Bulk[]
+  readonly page: ListPage
+  readonly rows: readonly Row[]
   readonly picked: ReadonlySet<string>
-  onDone(): void
+  /** Called with the keys of the rows that stay selected. */
+  onDone(picked: ReadonlySet<string>): void
 }
 
 /** Shows the actions on the selected rows. */
-export function BulkBar({ bulk, picked, onDone }: BulkBarProps) {
+export function BulkBar({ page, rows, picked, onDone }: BulkBarProps) {
   const { translate } = useLanguage()
   const whyNot = useWhyNot()
+  const surroundings = { formats: useFormats(), units: useSite().units }
   const [chosen, setChosen] = useState<Bulk>()
+  const [failures, setFailures] = useState<BulkFailures>()
+  const named = page.columns.find(({ link }) => link) ?? page.columns[0]
+  const nameOf = (row: Row) => (named === undefined ? '' : columnText(named, named.field, row, surroundings))
+  const finish = (bulk: Bulk, answer: unknown) => {
+    const result = rowOutcomes(bulk, answer)
+    const names = new Map(rows.map((row) => [String(valueAt(row, page.key)), nameOf(row)]))
+    setFailures(result && result.failed.length > 0 ? { ...result, names } : undefined)
+    onDone(new Set(result?.failed.map(({ id }) => id)))
+  }
   const ids = [...picked].map(idOf)
   if (picked.size === 0) return null
   return (
+    <>
     <div className={classes.bar}>
       <span>{translate('admin.picked', { count: picked.size })}</span>
-      {bulk.map((one) => (
+      {page.bulk.map((one) => (
         <Button
           key={one.label}
           size="xs"
@@ -149,13 +167,21 @@ export function BulkBar({ bulk, picked, onDone }: BulkBarProps) {
           initial={nothing}
           onlyChanged={false}
           keeps={false}
-          onDone={onDone}
+          onDone={(answer) => finish(chosen, answer)}
           onClose={() => setChosen(undefined)}
         >
           {chosen.confirm !== undefined && <p>{chosen.confirm}</p>}
         </WriteDialog>
       )}
     </div>
+    {failures !== undefined && (
+      <Boundary>
+        <Suspense fallback={null}>
+          <BulkFailureList {...failures} detail={page.detail} />
+        </Suspense>
+      </Boundary>
+    )}
+    </>
   )
 }
 

@@ -1,4 +1,4 @@
-import { Button, Modal, TextInput } from '@mantine/core'
+import { Button, Modal, type ModalProps, TextInput } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react'
 import { Link, useLocation } from 'wouter'
@@ -12,7 +12,7 @@ import { type Row, valueAt, valuesFromRow } from '../../api/row-values.ts'
 import { useWrite } from '../../api/use-write.ts'
 import { keepDraft, takeDraft } from '../../shell/drafts.ts'
 import { useSite } from '../../shell/site-context.ts'
-import { toasts } from '../../shell/toasts.ts'
+import { type ToastButton, toasts } from '../../shell/toasts.ts'
 import { unitTyped } from '../amounts.ts'
 import { ApiResponse } from '../facts.tsx'
 import { Waiting } from '../load-state.tsx'
@@ -51,11 +51,25 @@ interface WriteDialogProps {
   /** Text that the user must type to confirm the write. */
   readonly wanted?: string | undefined
   readonly children?: ReactNode
+  /** What contains the form. Default: a dialog. */
+  readonly Frame?: (props: FrameProps) => ReactNode
+  /** Returns the button that reverses the write. With it, unchanged input is not sent. */
+  undoOf?(answer: unknown): ToastButton | undefined
   /** Called with the response of a successful write. The dialog may still show it. */
   onDone?(answer: unknown): void
   /** Called after each failed attempt. The dialog stays open and shows the error. */
   onFailed?(error: Error): void
   onClose(): void
+}
+
+export interface FrameProps extends Pick<ModalProps, 'size' | 'closeOnEscape' | 'children'> {
+  readonly title: string
+  onClose(): void
+}
+
+function DialogFrame(props: FrameProps) {
+  const { translate } = useLanguage()
+  return <Modal opened closeButtonProps={{ 'aria-label': translate('admin.close') }} {...props} />
 }
 
 /** The part of a form that is stored while its page is left or reloads. */
@@ -116,6 +130,8 @@ function WriteForm(props: WriteFormProps) {
     keeps,
     wanted,
     children,
+    Frame = DialogFrame,
+    undoOf,
   } = props
   const { input, onDone, onFailed, onClose, onRestart } = props
   // The row as it was when the dialog was opened. The user has not seen later versions.
@@ -185,7 +201,9 @@ function WriteForm(props: WriteFormProps) {
         })
         toasts.show(text, {
           isFailure,
-          ...(created && { button: { label: created.label, run: () => go(created.address) } }),
+          button:
+            undoOf?.(answer) ??
+            (created === undefined ? undefined : { label: created.label, run: () => go(created.address) }),
         })
         void client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'page' })
         isDropped.current = true
@@ -241,7 +259,9 @@ function WriteForm(props: WriteFormProps) {
   const onSubmit = (event: FormEvent) => {
     event.preventDefault()
     const requested = state.body(onlyChanged)
-    if (requested !== undefined && (isReady || isDry)) run.mutate(requested)
+    if (requested === undefined) return
+    if (undoOf !== undefined && !state.isChanged) return drop()
+    if (isReady || isDry) run.mutate(requested)
   }
   const drop = () => {
     isDropped.current = true
@@ -270,13 +290,11 @@ function WriteForm(props: WriteFormProps) {
   )
   const columns = typeof write.preview === 'object' ? write.preview.columns : write.answer
   return (
-    <Modal
-      opened
+    <Frame
       onClose={leave}
       closeOnEscape={!question.isAsked}
       title={title}
       size={live !== undefined ? '84rem' : fields.length > 0 || columns === undefined ? 'lg' : 'xl'}
-      closeButtonProps={{ 'aria-label': translate('admin.close') }}
     >
       {question.dialog}
       {typeof once === 'string' ? (
@@ -361,6 +379,6 @@ function WriteForm(props: WriteFormProps) {
           </div>
         </form>
       )}
-    </Modal>
+    </Frame>
   )
 }

@@ -44,6 +44,30 @@ export function resultOfWrite(
   return { text: translate('admin.outcome.because', { text: text.replace(/[.。]$/, ''), reason }), isFailure }
 }
 
+/** A row that an action on several rows left unchanged. */
+export interface FailedRow {
+  readonly id: string
+  readonly reason: string
+}
+
+/** Returns the rows with an outcome; `undefined` if the response has no outcome per row. */
+export function rowOutcomes({ outcome }: Pick<Write, 'outcome'>, answer: unknown) {
+  if (outcome?.id === undefined) return undefined
+  const { field, good, reason, id } = outcome
+  const found = valueAt(answer, 'items') ?? answer
+  // The members may be in a list of the response, such as `results.id`.
+  const list = Array.isArray(found) ? '' : (id.split('.')[0] as string)
+  const items = (list === '' ? found : valueAt(found, list)) as readonly unknown[]
+  const at = (item: unknown, name: string) => valueAt(item, list === '' ? name : name.slice(list.length + 1))
+  const failed = items.flatMap((item): readonly FailedRow[] => {
+    const value = at(item, field)
+    if ((good as readonly unknown[]).includes(value)) return []
+    const text = (reason !== undefined && at(item, reason)) || labelOf(outcome, value) || value
+    return [{ id: String(at(item, id)), reason: String(text) }]
+  })
+  return { done: items.length - failed.length, failed }
+}
+
 /** Returns the first reason of a failure in the response. */
 function reasonIn({ reason }: NonNullable<Write['outcome']>, answer: unknown): string | undefined {
   const reasons = reason === undefined ? [] : valuesAt(answer, reason.split('.'))

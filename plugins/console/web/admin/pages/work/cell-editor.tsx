@@ -1,0 +1,69 @@
+import { Popover } from '@mantine/core'
+import { useLanguage } from '../../../app/app.tsx'
+import type { Field, Form } from '../../api/page-types.ts'
+import { type Row, valueAt } from '../../api/row-values.ts'
+import { currentOf } from '../forms/action-dialogs.tsx'
+import { initialFieldContent, sentOf } from '../forms/field-values.ts'
+import { type FrameProps, WriteDialog } from '../forms/write-dialog.tsx'
+import type { CellChange } from './editable-cell.tsx'
+import classes from './work.module.css'
+
+interface CellEditorProps {
+  readonly edit: Form
+  readonly field: Field
+  readonly row: Row
+  /** Name of the row. */
+  readonly name: string
+  onUndo(change: CellChange): void
+  onClose(): void
+}
+
+/** The form of one cell, with all that a form has. It is the default export, because `lazy` loads it. */
+export default function CellEditor({ edit, field, row, name, onUndo, onClose }: CellEditorProps) {
+  const { translate } = useLanguage()
+  /** Returns the button that restores the value; `undefined` if the form cannot send it. */
+  const undoOf = (answer: unknown) => {
+    const stored = currentOf(row, field.name)
+    const value =
+      edit.amounts?.[field.name] === undefined ? sentOf(initialFieldContent(stored, field), field) : stored
+    const version = edit.version === undefined ? undefined : valueAt(answer, edit.version)
+    if (value === undefined || (edit.version !== undefined && version === undefined)) return undefined
+    return { label: translate('admin.undo'), run: () => onUndo({ row, field: field.name, value, version }) }
+  }
+  return (
+    <WriteDialog
+      write={edit}
+      row={row}
+      title={`${field.title}: ${name}`}
+      submit={translate('admin.save')}
+      done={translate('admin.saved-cell', { title: field.title, name })}
+      fields={[field]}
+      initial={(one) => currentOf(row, one)}
+      onlyChanged
+      keeps={false}
+      Frame={CellFrame}
+      undoOf={undoOf}
+      onClose={onClose}
+    />
+  )
+}
+
+/** Shows the form next to its cell. */
+function CellFrame({ title, onClose, children }: FrameProps) {
+  return (
+    <Popover
+      opened
+      position="bottom-start"
+      width="min(24rem, calc(100vw - 2rem))"
+      shadow="md"
+      trapFocus
+      closeOnClickOutside={false}
+      onDismiss={onClose}
+    >
+      <Popover.Target>
+        <span className={classes.anchor} />
+      </Popover.Target>
+      <Popover.Dropdown aria-label={title}>{children}</Popover.Dropdown>
+    </Popover>
+  )
+}

@@ -1,0 +1,91 @@
+import { count, type RouteRequest, Type } from '@plinth/http'
+import type { TObject } from 'typebox'
+import type { Row } from './definition.ts'
+
+/** Maximum number of rows of one import, so that its transaction stays short. */
+const maxImportedRows = 1_000
+
+/** Maximum size of the request in bytes. */
+export const maxImportBytes = 4_194_304
+
+export type ImportMode = 'check' | 'all' | 'valid'
+
+const problem = Type.Object({
+  row: Type.Integer({ minimum: 0, description: 'Index of the row in the request, from 0.' }),
+  reason: Type.Union([Type.String(), Type.Null()], {
+    description: 'Reason of the error, as for the creation of one row.',
+  }),
+  message: Type.String({ description: 'Text for users, in the language of the request.' }),
+  errors: Type.Array(Type.Object({ field: Type.String(), rule: Type.String(), message: Type.String() }), {
+    description: 'The fields of the row with the rules that they violate.',
+  }),
+})
+
+export const importBody: TObject = Type.Object({
+  rows: Type.Array(Type.Record(Type.String(), Type.Unknown()), {
+    minItems: 1,
+    maxItems: maxImportedRows,
+    description: 'Rows with the members of the request that creates one row.',
+  }),
+  mode: Type.Optional(
+    Type.Enum(['check', 'all', 'valid'], {
+      default: 'all',
+      description:
+        '`check`: nothing is written. `all`: either all rows are written, or none. `valid`: all rows without a problem are written, or none.',
+    }),
+  ),
+})
+
+export const importView = Type.Object({
+  outcome: Type.Enum(['checked', 'imported', 'rejected'], {
+    description: '`rejected`: nothing was written, because of the problems.',
+  }),
+  valid: count,
+  created: count,
+  problems: Type.Array(problem),
+})
+
+export interface ImportProblem {
+  row: number
+  reason: string | null
+  message: string
+  errors: { field: string; rule: string; message: string }[]
+}
+
+/** Problem of one row that is already known as an error. */
+export interface RowError {
+  readonly row: number
+  readonly error: unknown
+}
+
+/**
+ * Returns the problem of a row as the creation of this row alone would report it.
+ *
+ * @throws the error if it is not the fault of the row
+ */
+export function problemOf({ row, error }: RowError, { errorOf }: Pick<RouteRequest, 'errorOf'>): ImportProblem {
+  const { code, message, data } = errorOf(error)
+  if (code.startsWith('5')) throw error
+  const { reason = null, field, errors = [] } = data ?? {}
+  const found = errors as ImportProblem['errors']
+  const named = typeof field === 'string' ? [{ field, rule: String(reason ?? code), message }] : []
+  return { row, reason: reason as string | null, message, errors: found.length > 0 ? found : named }
+}
+
+/** Returns the rows that violate no rule of the schema, with their index, and the errors of the others. */
+export function checkedRows(
+  rows: readonly Row[],
+  schema: object,
+  { checkInput }: Pick<RouteRequest, 'checkInput'>,
+): { readonly inputs: readonly { readonly row: number; readonly input: Row }[]; readonly errors: readonly RowError[] } {
+  const inputs: { row: number; input: Row }[] = []
+  const errors: RowError[] = []
+  for (const [row, value] of rows.entries()) {
+    try {
+      inputs.push({ row, input: checkInput<Row>(schema, value) })
+    } catch (error) {
+      errors.push({ row, error })
+    }
+  }
+  return { inputs, errors }
+}
