@@ -17,6 +17,7 @@ export {
   type PageWindow,
   type TextSearch,
 } from './rows/find-page.ts'
+export type { RowCondition } from './rows/row-conditions.ts'
 export { firstIdAt } from './rows/id-source.ts'
 export {
   type Changes,
