@@ -17,7 +17,6 @@ export {
   type PageWindow,
   type TextSearch,
 } from './rows/find-page.ts'
-export type { RowCondition } from './rows/row-conditions.ts'
 export { firstIdAt } from './rows/id-source.ts'
 export {
   type Changes,
@@ -42,6 +41,7 @@ export {
   rowsThroughSql,
 } from './rows/personal-table.ts'
 export { type ExpiredRows, type PurgeOptions, purgeOldRows, type RemovedRows } from './rows/purge.ts'
+export type { RowCondition } from './rows/row-conditions.ts'
 export {
   type Column,
   type Entity,

@@ -427,7 +427,10 @@ onEachDatabase(t, 'conditions select rows by values, limits and emptiness', asyn
       const inScope = expected.filter((id) => id <= 15)
       t.equal(page.total, inScope.length, title)
       t.strictSame(page.isCapped, false, title)
-      t.ok(page.items.every(({ id }) => inScope.includes(id)), `${title}: no row outside of the condition of the list`)
+      t.ok(
+        page.items.every(({ id }) => inScope.includes(id)),
+        `${title}: no row outside of the condition of the list`,
+      )
       const both = await findPage(db.fork(), Record, {}, { ...first, orderBy, size: 50, conditions: [condition, open] })
       t.strictSame(
         both.items.map(({ id }) => id).toSorted((a, b) => a - b),
@@ -437,7 +440,10 @@ onEachDatabase(t, 'conditions select rows by values, limits and emptiness', asyn
     }
   }
   const unknown: RowCondition = { property: '__proto__', operator: 'in', values: ['a'] }
-  await t.rejects(findPage(db.fork(), Record, {}, { ...first, orderBy: [], size: 1, conditions: [unknown] }), RangeError)
+  await t.rejects(
+    findPage(db.fork(), Record, {}, { ...first, orderBy: [], size: 1, conditions: [unknown] }),
+    RangeError,
+  )
 })
 
 onEachDatabase(t, 'a page with conditions reads a limited number of rows and continues after them', async (t, at) => {
@@ -448,10 +454,18 @@ onEachDatabase(t, 'a page with conditions reads a limited number of rows and con
   const conditions: readonly RowCondition[] = [{ property: 'isOpen', operator: 'in', values: [true] }]
   const window = { ...first, orderBy: [{ property: 'id', direction: 'desc' } as const], size: 5, conditions }
   const start1 = await findPage(db.fork(), Record, {}, { ...window, count: 'capped' })
-  t.match(start1, { items: [{ id: 24_000 }], total: 1, isCapped: true }, 'the rest was not examined')
+  t.match(start1, { total: 1, isCapped: true }, 'the rest was not examined')
+  t.strictSame(
+    start1.items.map(({ id }) => id),
+    [24_000],
+  )
   t.not(start1.next, null)
   const rest = await findPage(db.fork(), Record, {}, { ...window, after: start1.next ?? [] })
-  t.match(rest, { items: [{ id: 10 }], next: null })
+  t.strictSame(
+    rest.items.map(({ id }) => id),
+    [10],
+  )
+  t.equal(rest.next, null)
   const indexed: readonly RowCondition[] = [{ property: 'rank', operator: 'in', values: [1] }]
   const whole = await findPage(db.fork(), Record, {}, { ...window, conditions: indexed, count: 'exact' })
   t.match(whole, { total: 25_000, isCapped: false }, 'one value of an indexed column is not limited')

@@ -196,19 +196,23 @@ onDatabase(t, 'limits slow a stranger down and never lock the owner out', async 
   t.same(uses, ['400', '400', '400', '400', '400', '429'])
 })
 
-onDatabase(t, 'requests of one account at the same time send one mail each, and the last link is valid', async (t, db) => {
-  const shop = await startRecovery(t, db)
-  const { username } = await shop.createUser()
-  for (let round = 0; round < 5; round++) {
-    shop.mailbox.sent.length = 0
-    await shop.rows('delete from iam_recovery_token returning id')
-    await Promise.all(Array.from({ length: 4 }, () => shop.request(username)))
-    await shop.settled()
-    t.equal(shop.mailbox.sent.length, 4)
-    t.equal((await shop.complete(shop.mailbox.sent.at(-1)?.token ?? '', `${renewed} ${round}`)).code, '200')
-    await shop.settled()
-  }
-})
+onDatabase(
+  t,
+  'requests of one account at the same time send one mail each, and the last link is valid',
+  async (t, db) => {
+    const shop = await startRecovery(t, db)
+    const { username } = await shop.createUser()
+    for (let round = 0; round < 5; round++) {
+      shop.mailbox.sent.length = 0
+      await shop.rows('delete from iam_recovery_token returning id')
+      await Promise.all(Array.from({ length: 4 }, () => shop.request(username)))
+      await shop.settled()
+      t.equal(shop.mailbox.sent.length, 4)
+      t.equal((await shop.complete(shop.mailbox.sent.at(-1)?.token ?? '', `${renewed} ${round}`)).code, '200')
+      await shop.settled()
+    }
+  },
+)
 
 onSqlite(t, 'if requests cannot be counted, they are rejected', async (t, db) => {
   let isBroken = true

@@ -217,6 +217,7 @@ async function lastExamined<T extends object>(list: List<T>, stretch: IndexScanP
 function amongExamined<T extends object>(list: List<T>, stretch: IndexScanPart): object {
   const { em, entity, search, unindexed } = list
   const { primaryKeys } = em.getMetadata().get<T>(entity)
+  if (primaryKeys.length > 1) throw new RangeError('A limited page needs a primary key of one column')
   const id = primaryKeyOf(em, entity)
   const { columns, holds } = searchedText(list, search)
   const rows = em

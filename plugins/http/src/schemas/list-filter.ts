@@ -59,8 +59,7 @@ function timeOf(text: string): number | undefined {
 /** Some databases cannot store control characters and lone surrogates. */
 const textOf = (text: string): string | undefined => (/[\p{Cc}\p{Cs}]/u.test(text) ? undefined : text)
 
-/** @throws RangeError for a member that cannot be filtered */
-function columnOf(name: string, schema: ColumnSchema | undefined): FilterColumn {
+function columnOf(schema: ColumnSchema | undefined): FilterColumn | undefined {
   const choices = schema?.anyOf?.filter(({ type }) => type !== 'null') ?? []
   const isNullable = choices.length < (schema?.anyOf?.length ?? 0)
   const plain = schema?.anyOf === undefined ? schema : choices.length === 1 ? choices[0] : undefined
@@ -81,9 +80,12 @@ function columnOf(name: string, schema: ColumnSchema | undefined): FilterColumn 
         ? { operators: operators(['gte', 'lte']), value: timeOf }
         : { operators: operators(equality), value: textOf }
     default:
-      throw new RangeError(`The member "${name}" cannot be filtered`)
+      return undefined
   }
 }
+
+/** Returns whether `filterQuery` accepts a member with this schema. */
+export const isFilterable = (schema: object | undefined): boolean => columnOf(schema) !== undefined
 
 /**
  * Creates the query parameter `filter` for columns of a list: `filterQuery(orderView, ['status', 'amount', 'paidAt'])`.
@@ -98,12 +100,15 @@ function columnOf(name: string, schema: ColumnSchema | undefined): FilterColumn 
  * @param names members that are also properties of the entity
  * @throws RangeError for a member that cannot be filtered
  */
-export function filterQuery<T extends TObject>(
-  item: T,
-  names: readonly (keyof Static<T> & string)[],
-): FilterQuery {
+export function filterQuery<T extends TObject>(item: T, names: readonly (keyof Static<T> & string)[]): FilterQuery {
   const members: Readonly<Record<string, object>> = item.properties
-  const columns = new Map(names.map((name) => [name as string, columnOf(name, members[name])]))
+  const columns = new Map(
+    names.map((name): [string, FilterColumn] => {
+      const column = columnOf(members[name])
+      if (column === undefined) throw new RangeError(`The member "${name}" cannot be filtered`)
+      return [name, column]
+    }),
+  )
   const offered = Object.fromEntries([...columns].map(([name, { operators }]) => [name, operators]))
   const described = Object.entries(offered).map(([name, operators]) => `${name} (${operators.join(', ')})`)
   return {

@@ -45,6 +45,12 @@ export interface Field {
   readonly description?: string
   readonly schema: Json
   readonly labels?: Readonly<Record<string, string>>
+  /** For a filter of a column: its operators in the parameter `filter`. */
+  readonly operators?: readonly ('in' | 'gte' | 'lte' | 'empty')[]
+  /** For a filter of a column: how the list shows it. */
+  readonly as?: Column['as']
+  /** True for a filter that is shown before the user adds it. */
+  readonly isShown?: boolean
   /** Objects to choose from. */
   readonly options?: Omit<Declared.LabelPicker, 'title' | 'optional'>
   /** Operation that returns the choices, or the permission that the user needs for it. */

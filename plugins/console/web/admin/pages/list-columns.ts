@@ -12,11 +12,13 @@ const position = new Set(['cursor', 'size', 'count'])
 export function exportOf(
   api: Api,
   { id }: ListPage,
-  query: Readonly<Record<string, string | number>>,
+  query: Readonly<Record<string, string | number | readonly string[]>>,
   columns: readonly Column[],
   locale: string,
 ): string {
-  const filters = Object.entries(query).flatMap(([name, value]) => (position.has(name) ? [] : [[name, String(value)]]))
+  const filters = Object.entries(query).flatMap(([name, value]) =>
+    position.has(name) ? [] : [value].flat().map((one) => [name, String(one)]),
+  )
   return api.addressOf(pageRows, {
     params: { id },
     query: { filters: new URLSearchParams(filters).toString(), columns: columns.map(({ field }) => field), locale },
