@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import type { AmountUnit } from '@plinth/admin'
+import type { Database } from '@plinth/database'
 import {
   type BrowserPage,
   htmlText,
@@ -12,18 +13,21 @@ import {
   sendPageAsset,
   Type,
 } from '@plinth/http'
-import { requirePrincipal } from '@plinth/iam'
+import { type Identity, requirePrincipal } from '@plinth/iam'
 import { localize } from '@plinth/kernel'
 import type { Site } from '@plinth/site'
 import { framesOnly, framesPath } from './frames/frame-document.ts'
 import type { HintStreams } from './hint-streams.ts'
 import type { ListExport } from './list-export.ts'
-import type { PageRegistry } from './page-registry.ts'
+import { type PageRegistry, word } from './page-registry.ts'
+import { sharedViewsOf } from './shared-views.ts'
 
 interface AdminRouteDependencies {
   readonly units: ReadonlyMap<string, () => ReadonlyMap<string, AmountUnit>>
   readonly book: PageRegistry
   readonly exports: ListExport
+  readonly db: Pick<Database, 'fork'>
+  readonly identity: Pick<Identity, 'findRoles'>
   readonly streams: HintStreams
   readonly page: BrowserPage
   readonly site: Site
@@ -43,9 +47,6 @@ const unitsIn = (sources: AdminRouteDependencies['units'], locale: string) =>
 const adminPath = '/admin/'
 
 const { route, rawRoute } = routesWith<AdminRouteDependencies>()
-
-/** Id of a page, of a chart or of a kind of labels. */
-export const word = Type.String({ minLength: 1, maxLength: 64, pattern: '^[a-z0-9]+(?:[.-][a-z0-9]+)*$' })
 
 const apiRoutes = [
   route({
@@ -123,9 +124,12 @@ const apiRoutes = [
       description: 'Returns the declaration of the page with paths, schemas, and texts in the language of the request.',
     }),
     reasons: ['console.labels-unknown', 'console.page-unknown', 'console.permission-missing'],
-    handler: async (request, { book }) => ({
-      ...(await book.page(request.params.id, requirePrincipal(request), request.locale)),
-    }),
+    async handler(request, { book, ...parts }) {
+      const { params, locale } = request
+      const principal = requirePrincipal(request)
+      const page = await book.page(params.id, principal, locale)
+      return page.kind === 'list' ? { ...page, shared: await sharedViewsOf(parts, page.id, principal, locale) } : page
+    },
   }),
   rawRoute({
     method: 'GET',

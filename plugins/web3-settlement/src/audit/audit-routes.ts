@@ -61,13 +61,12 @@ const range = rangeQuery('createdAt', 'id')
 
 const auditFilter = filterQuery(auditView, [
   'outTradeNo',
-  'riskLevel',
+  'chainName',
+  'transactionHash',
   'handlingStatus',
-  'suggestedAction',
-  'chainReorgSuspected',
   'handledAt',
 ])
-const candidateFilter = filterQuery(auditView, ['outTradeNo', 'riskLevel', 'suggestedAction', 'chainReorgSuspected'])
+const candidateFilter = filterQuery(auditView, ['outTradeNo', 'chainName', 'transactionHash'])
 
 const { route } = routesWith<AuditRouteDependencies>()
 

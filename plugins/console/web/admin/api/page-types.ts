@@ -198,6 +198,18 @@ interface AnyPage extends Operation {
   readonly live?: PageRefresh
 }
 
+/** Filters, order and columns of a list for all users with a role. */
+export interface SharedView {
+  readonly id: number
+  readonly name: string
+  /** Query of the page address. */
+  readonly search: string
+  /** Name of the role. */
+  readonly role: string
+  /** True if the page opens with the view. */
+  readonly isDefault: boolean
+}
+
 export interface ListPage
   extends AnyPage,
     Pick<Declared.ListPage, 'kind' | 'lead' | 'empty' | 'key' | 'sort' | 'detail'> {
@@ -213,6 +225,11 @@ export interface ListPage
   readonly actions: readonly Action[]
   readonly bulk: readonly Bulk[]
   readonly create?: Form
+  /** Views that are shared with roles of the user, and the roles with which the user may share views. */
+  readonly shared: {
+    readonly views: readonly SharedView[]
+    readonly roles: readonly { readonly id: number; readonly name: string }[]
+  }
   /** Buttons that open another page. */
   readonly links: NonNullable<Declared.ListPage['links']>
   readonly forms: readonly Form[]

@@ -131,9 +131,11 @@ function Chip({ filter, isNew, onClose, ...editor }: ChipProps) {
             onClick={() => (isOpen ? close() : setOpen(true))}
             onKeyDown={({ key }) => isSet && (key === 'Delete' || key === 'Backspace') && remove()}
           >
-            {filter.title}
-            {isSet && ': '}
-            <ChipText filter={filter} {...editor} />
+            <span className={classes.text}>
+              {filter.title}
+              {isSet && ': '}
+              <ChipText filter={filter} {...editor} />
+            </span>
           </Button>
         </Popover.Target>
         {isSet && (

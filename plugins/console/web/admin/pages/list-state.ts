@@ -96,4 +96,4 @@ export function searchOfView(params: URLSearchParams): string {
   return kept.toString()
 }
 
-export const addressOfView = ({ page, search }: SavedView): string => `/${page}?${search}`
+export const addressOfView = ({ page, search }: Pick<SavedView, 'page' | 'search'>): string => `/${page}?${search}`

@@ -30,7 +30,7 @@ import { ListTotals } from './list-totals.tsx'
 import classes from './list-view.module.css'
 import { LoadFailure, Waiting } from './load-state.tsx'
 import { RowActions } from './row-actions.tsx'
-import { SavedViews } from './saved-views.tsx'
+import { SavedViews, useDefaultView } from './saved-views.tsx'
 import { columnText, useFormats } from './shown-value.ts'
 import { TimeFilter } from './time-filter.tsx'
 import { allTime, boundsOf } from './time-range.ts'
@@ -42,6 +42,7 @@ const liveMs = 10_000
 export function ListView({ page }: { readonly page: ListPage }) {
   const whyNot = useWhyNot()
   const state = useListState(page)
+  useDefaultView(page)
   const [form, setForm] = useState<Form>()
   useEffect(() => {
     document.title = `${page.title} · ${siteName}`
