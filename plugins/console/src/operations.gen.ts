@@ -3,6 +3,7 @@ import type { Instant } from '@plinth/admin'
 
 declare module '@plinth/admin' {
   interface Operations {
+    deleteAdminConsoleViewsById: { params: { id: number }; query: {}; body: {}; data: null; sort: never }
     getAdminConsoleDatabase: { params: {}; query: {}; body: {}; data: { product: string; version: string; waitSeconds: number; applied: number; pending: number; migratingHost: string | null; changeSets: ({ plugin: string; changeSet: string; state: "changed" | "data-changed" | "pending" | "unknown" | "orphaned" | "applied"; appliedAt: Instant | null; durationMs: number | null; breaking: string | null })[] }; sort: never }
     getAdminConsoleHealth: { params: {}; query: { outcome?: "passed" | "warning" | "failed" }; body: {}; data: ({ name: string; outcome: "passed" | "warning" | "failed"; reason: string | null })[]; sort: never }
     getAdminConsolePlugins: { params: {}; query: {}; body: {}; data: { product: { name: string; version: string; state: string }; plugins: ({ id: string; version: string; state: "starting" | "ready" | "draining" | "stopped" | "failed"; requires: ({ id: string; by: string | null; optional: boolean })[]; provides: (string)[]; extensionPoints: (string)[]; contributes: ({ id: string; by: string | null; optional: boolean })[]; keys: (string)[]; permissions: ({ code: string; name: string })[]; routes: ({ method: string; path: string; summary: string; access: "public" | "user" | "signed" | "permission"; permission: string | null; limit: { maxAttempts: number | null; windowSeconds: number | null; keyStrategy: string | null; shadow: boolean } | null })[]; tasks: ({ kind: "scheduled" | "install"; name: string; title: string; delayMs: number | null; delayKey: string | null })[] })[]; timeline: ({ plugin: string; phase: "setup" | "ready"; startedAtMs: number; durationMs: number; outcome: "ok" | "failed" })[] }; sort: never }
@@ -15,6 +16,7 @@ declare module '@plinth/admin' {
     getConsolePage: { params: { id: string }; query: {}; body: {}; data: Record<string, unknown>; sort: never }
     getConsolePageRows: { params: { id: string }; query: { filters?: string; columns?: (string)[]; locale?: string }; body: {}; data: never; sort: never }
     getConsolePages: { params: {}; query: {}; body: {}; data: { siteName: string; siteTitle: string; timeZone: string; units: Record<string, unknown>; groups: ({ id: string; title: string; icon?: string; pages: ({ id: string; title: string; kind: "list" | "detail" | "frame" | "own"; details: (string)[]; formerly?: (string)[]; opens?: (string)[] })[] })[] }; sort: never }
+    putAdminConsoleViews: { params: {}; query: {}; body: { page: string; roleId: number; name: string; search: string; isDefault: boolean }; data: { id: number }; sort: never }
     putConsoleAttention: { params: { id: string }; query: {}; body: { assigneeUserId?: number | null; snoozedUntil?: Instant | null; doneCount?: number | null }; data: { assigneeUserId: number | null; snoozedUntil: Instant | null; doneCount: number | null }; sort: never }
   }
 }

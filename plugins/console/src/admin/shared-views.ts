@@ -20,7 +20,7 @@ export const SharedView = defineEntity({
     roleId: column.id(),
     name: column.text(60),
     /** Query of the page address. */
-    search: column.text(2_000),
+    search: column.longText(),
     /** True if the page opens with the view. A page has at most one such view per role. */
     isDefault: column.boolean(),
     changedByUserId: column.id(),
