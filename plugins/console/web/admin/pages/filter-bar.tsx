@@ -117,7 +117,6 @@ function Chip({ filter, isNew, onClose, ...editor }: ChipProps) {
       onChange={(isOpening) => (isOpening ? setOpen(true) : close())}
       position="bottom-start"
       withinPortal={false}
-      trapFocus
       returnFocus
     >
       <Button.Group>
@@ -128,6 +127,7 @@ function Chip({ filter, isNew, onClose, ...editor }: ChipProps) {
             px="sm"
             fw={500}
             className={classes.chip}
+            {...(isSet ? { 'aria-keyshortcuts': 'Delete' } : {})}
             onClick={() => (isOpen ? close() : setOpen(true))}
             onKeyDown={({ key }) => isSet && (key === 'Delete' || key === 'Backspace') && remove()}
           >
@@ -143,6 +143,8 @@ function Chip({ filter, isNew, onClose, ...editor }: ChipProps) {
             variant="light"
             size="sm"
             px="xs"
+            // With the keyboard, Delete removes the filter, so that this button is no further step.
+            tabIndex={-1}
             aria-label={translate('admin.filter.remove', { title: filter.title })}
             onClick={remove}
           >
@@ -150,7 +152,7 @@ function Chip({ filter, isNew, onClose, ...editor }: ChipProps) {
           </Button>
         )}
       </Button.Group>
-      <Popover.Dropdown aria-label={filter.title} className={classes.editor}>
+      <Popover.Dropdown aria-label={filter.title}>
         <Suspense fallback={<Skeleton height={36} width="12rem" />}>
           <FilterEditor filter={filter} {...editor} onDone={close} />
         </Suspense>

@@ -1,4 +1,4 @@
-import { Button, Checkbox, NativeSelect, TagsInput, TextInput } from '@mantine/core'
+import { Button, Checkbox, FocusTrap, NativeSelect, TagsInput, TextInput } from '@mantine/core'
 import { type FormEvent, useState } from 'react'
 import { useLanguage } from '../../app/app.tsx'
 import { decimalOf, parseMinorUnits } from './amounts.ts'
@@ -14,22 +14,24 @@ export default function FilterEditor(props: EditorProps) {
   const { filter, conditions, onChange } = props
   const [empty = ''] = valuesOf(conditions, 'empty')
   return (
-    <>
-      <Values {...props} />
-      {filter.operators.includes('empty') && (
-        <NativeSelect
-          size="sm"
-          aria-label={translate('admin.filter.content', { title: filter.title })}
-          data={[
-            { value: '', label: translate('admin.any') },
-            { value: 'true', label: translate('admin.filter.empty') },
-            { value: 'false', label: translate('admin.filter.filled') },
-          ]}
-          value={empty}
-          onChange={({ currentTarget }) => onChange({ empty: [currentTarget.value] })}
-        />
-      )}
-    </>
+    <FocusTrap>
+      <div className={classes.editor}>
+        <Values {...props} />
+        {filter.operators.includes('empty') && (
+          <NativeSelect
+            size="sm"
+            aria-label={translate('admin.filter.content', { title: filter.title })}
+            data={[
+              { value: '', label: translate('admin.any') },
+              { value: 'true', label: translate('admin.filter.empty') },
+              { value: 'false', label: translate('admin.filter.filled') },
+            ]}
+            value={empty}
+            onChange={({ currentTarget }) => onChange({ empty: [currentTarget.value] })}
+          />
+        )}
+      </div>
+    </FocusTrap>
   )
 }
 

@@ -1,4 +1,4 @@
-import { Button, Checkbox, Menu, Modal, NativeSelect, TextInput } from '@mantine/core'
+import { Button, Checkbox, Menu, Modal, Select, TextInput } from '@mantine/core'
 import { IconBookmark } from '@tabler/icons-react'
 import { useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useEffect, useRef, useState } from 'react'
@@ -13,6 +13,7 @@ import { maxViewNameLength, maxViews } from '../shell/kept.ts'
 import { useUserPreferences } from '../shell/kept-context.ts'
 import { toasts } from '../shell/toasts.ts'
 import dialog from './forms/dialog.module.css'
+import { dropdown } from './forms/label-picker.tsx'
 import { addressOfView, searchOfView } from './list-state.ts'
 
 /** Address of a list with all rows, which is not replaced by the default view. */
@@ -183,14 +184,16 @@ function NameDialog({ page, search, names, onSave, onShared, onClose }: NameDial
           }}
         />
         {roles.length > 0 && (
-          <NativeSelect
+          <Select
+            {...dropdown}
             label={translate('admin.views.for')}
             data={[
               { value: '', label: translate('admin.views.me') },
               ...roles.map((role) => ({ value: String(role.id), label: role.name })),
             ]}
             value={roleId}
-            onChange={(event) => setRoleId(event.currentTarget.value)}
+            allowDeselect={false}
+            onChange={(id) => setRoleId(id ?? '')}
           />
         )}
         {roleId !== '' && (
