@@ -27,7 +27,7 @@ onDatabase(t, 'each operation reaches only rows in the data scope', async (t: Te
         (await anna('GET', `${path}?filter=${filter}`)).data.items.filter(({ id }: { id: number }) => id === ofCleo.id),
         [],
       )
-    for (const filter of ['salary:gte:1', 'hint:in:a', 'updatedBy:in:root', '__proto__:in:a'])
+    for (const filter of ['hint:in:a', 'updatedBy:in:root', '__proto__:in:a'])
       t.equal(outcomeOf(await root('GET', `${path}?filter=${filter}`)), '400 http.invalid-input', `${filter} is hidden`)
   })
 
