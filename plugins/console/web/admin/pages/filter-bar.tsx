@@ -1,6 +1,6 @@
 import { Button, NativeSelect, Popover, Select, Skeleton, TextInput } from '@mantine/core'
 import { IconX } from '@tabler/icons-react'
-import { lazy, Suspense, useEffect, useState } from 'react'
+import { lazy, Suspense, useEffect, useRef, useState } from 'react'
 import { useLanguage } from '../../app/app.tsx'
 import type { AmountUnit, Column, Field } from '../api/page-types.ts'
 import type { Row } from '../api/row-values.ts'
@@ -39,6 +39,9 @@ export function FilterBar({ filters, state, rows }: FilterBarProps) {
   const { translate } = useLanguage()
   const { units } = useSite()
   const [added, setAdded] = useState('')
+  // A filter that no row meets must not change the unit of its own amount.
+  const lastRows = useRef(rows)
+  if (rows.length > 0) lastRows.current = rows
   const columns = filters.filter(isColumnFilter)
   const isSet = ({ name }: Field) => conditionsOn(state.conditions, name).length > 0
   const chips = columns.filter((one) => one.isShown || isSet(one) || one.name === added)
@@ -59,7 +62,7 @@ export function FilterBar({ filters, state, rows }: FilterBarProps) {
         <Chip
           key={filter.name}
           filter={filter}
-          unit={commonUnit(filter, rows, units)}
+          unit={commonUnit(filter, lastRows.current, units)}
           conditions={conditionsOn(state.conditions, filter.name)}
           isNew={filter.name === added}
           onClose={() => setAdded('')}
