@@ -39,7 +39,13 @@ const orderList = readOnlyResource(orderJson, {
 const refundList = readOnlyResource(refundJson, {
   area: 'mall',
   path: `${root}/refunds`,
-  list: { access: viewRefunds, summary: 'List refunds, newest first', range: 'createdAt', filters: ['status'] },
+  list: {
+    access: viewRefunds,
+    summary: 'List refunds, newest first',
+    range: 'createdAt',
+    filters: ['status'],
+    sort: ['createdAt'],
+  },
 })
 
 export const adminLists = [...orderList.routes, ...refundList.routes]

@@ -124,10 +124,15 @@ interface OpenedBackOffice extends Pick<WatchedPage, 'page' | 'complaints'> {
   readonly url: string
 }
 
-/** Signs in as `root` in a new browser context. */
-export async function openBackOffice(t: Test, url: string, password: string): Promise<OpenedBackOffice> {
+/** Signs in, as `root` by default, in a new browser context. */
+export async function openBackOffice(
+  t: Test,
+  url: string,
+  password: string,
+  username = 'root',
+): Promise<OpenedBackOffice> {
   const { page, complaints } = await openPage(t.teardown, url, { locale: 'en' })
-  await page.fill('input[autocomplete^=username]', 'root')
+  await page.fill('input[autocomplete^=username]', username)
   await page.fill('input[autocomplete=current-password]', password)
   await page.click('button[type=submit]')
   await page.locator('nav a').first().waitFor()

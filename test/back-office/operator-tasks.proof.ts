@@ -221,6 +221,47 @@ const tasks: readonly OperatorTask<Api>[] = [
       return ledgers[0].available === 825
     },
   },
+  {
+    name: 'find out which refunds wait longest',
+    most: [5, 1, 0],
+    mostKeys: 60,
+    async work(hand) {
+      const main = hand.page.locator('main')
+      await hand.click(hand.place('Orders and payments'))
+      await hand.click(hand.page.getByRole('link', { name: 'Refunds', exact: true }))
+      await hand.click(main.getByRole('button', { name: 'Status', exact: true }))
+      await hand.click(main.getByRole('checkbox', { name: 'Awaiting decision' }))
+      await hand.press('Escape')
+      await hand.click(main.getByRole('button', { name: 'Created at', exact: true }))
+      await hand.page
+        .getByRole('columnheader', { name: 'Created at' })
+        .and(hand.page.locator('[aria-sort=ascending]'))
+        .waitFor()
+      await hand.row('One cup is broken').waitFor()
+    },
+  },
+  {
+    name: 'hand the Monday view to a colleague',
+    most: [9, 1, 6],
+    mostKeys: 60,
+    async work(hand) {
+      const main = hand.page.locator('main')
+      await hand.click(hand.place('Access'))
+      await hand.click(main.getByRole('button', { name: 'Enabled', exact: true }))
+      await hand.click(main.getByRole('checkbox', { name: 'Yes' }))
+      await hand.press('Escape')
+      await hand.click(main.getByRole('button', { name: 'Views' }))
+      await hand.click(main.getByRole('menuitem', { name: 'Save this view' }))
+      await hand.type(hand.dialog().getByLabel('Name of the view'), 'Monday')
+      await hand.pick('For', 'Customer service')
+      await hand.click(hand.button('Save'))
+      await main.getByRole('button', { name: 'Monday' }).waitFor()
+    },
+    async isDone(api) {
+      const { shared } = await api('GET', 'admin/console/pages/iam.users')
+      return shared.views.some(({ name, role }: Data) => name === 'Monday' && role === 'Customer service')
+    },
+  },
 ]
 
 for (const [way, Hand] of [
@@ -235,4 +276,15 @@ for (const [way, Hand] of [
     const { root, url } = await startWithRows((work) => works.push(work))
     const office = await openBackOffice(t, url, password)
     for (const task of tasks) await perform(t, office, task, root, Hand)
+    if (Hand === KeyboardActions) return
+    // The colleague has the role and opens the view.
+    const { page, complaints } = await openBackOffice(t, `${url}iam.users`, password, 'anna')
+    const colleague = new Hand(page)
+    await colleague.begin()
+    await colleague.click(page.locator('main').getByRole('button', { name: 'Views' }))
+    await colleague.click(page.getByRole('menuitem', { name: 'Monday · Customer service' }))
+    await page.getByRole('button', { name: 'Enabled: Yes' }).waitFor()
+    t.comment(`open the view of a colleague: ${colleague.clicks} clicks, ${colleague.keys} keys`)
+    t.ok(colleague.clicks <= 2)
+    t.strictSame(complaints, [])
   })

@@ -3,6 +3,6 @@ import type { Instant } from '@plinth/admin'
 
 declare module '@plinth/admin' {
   interface Operations {
-    getAdminApprovals: { params: {}; query: { page?: number; size?: number; cursor?: string; count?: "exact" | "capped" | "none"; from?: Instant; to?: Instant; workflow?: string; sourceType?: string; sourceId?: string }; body: {}; data: { items: ({ id: number; workflow: string; action: string; actionName: string; sourceType: string; sourceId: string; sourceState: string; permissions: (string)[]; actorUserId: number | null; actorName: string | null; result: "approved" | "refused"; reason: string | null; createdAt: Instant })[]; page: number; size: number; total: number | null; counted: "exact" | "capped" | "none"; next: string | null }; sort: never }
+    getAdminApprovals: { params: {}; query: { page?: number; size?: number; cursor?: string; count?: "exact" | "capped" | "none"; from?: Instant; to?: Instant; filter?: (string)[]; workflow?: string; sourceType?: string; sourceId?: string }; body: {}; data: { items: ({ id: number; workflow: string; action: string; actionName: string; sourceType: string; sourceId: string; sourceState: string; permissions: (string)[]; actorUserId: number | null; actorName: string | null; result: "approved" | "refused"; reason: string | null; createdAt: Instant })[]; page: number; size: number; total: number | null; counted: "exact" | "capped" | "none"; next: string | null }; sort: never }
   }
 }

@@ -1,5 +1,6 @@
 import {
   count,
+  filterQuery,
   id,
   idParams,
   instant,
@@ -57,8 +58,11 @@ const taskView = Type.Object({
 })
 const range = rangeQuery('createdAt', 'id')
 
+const columns = filterQuery(taskView, ['ownerId', 'type', 'status', 'attempts', 'startedAt', 'finishedAt'])
+
 const taskQuery = Type.Object({
   ...listQuery.properties,
+  ...columns.properties,
   ...range.properties,
   ownerId: Type.Optional(id),
   type: Type.Optional(Type.String({ minLength: 1, maxLength: 64, pattern: '^[a-z0-9.-]*$' })),
@@ -125,6 +129,7 @@ function listTasks(request: RouteRequest<{ query: typeof taskQuery }>, parts: Ro
         viewOf(task, request, parts),
       ),
     range,
+    columns,
   )
 }
 

@@ -23,6 +23,10 @@ export const businessError = defineBusinessErrors('console', en.console, {
   'no-page': '403',
   'snooze-too-long': '400',
   'too-many-streams': '429',
+  'view-name-blank': '400',
+  'view-role-unknown': '404',
+  'view-unknown': '404',
+  'views-full': '409',
   going: '503',
 })
 

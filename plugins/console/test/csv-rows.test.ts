@@ -7,9 +7,12 @@ import { CsvQuoteError, csvRows } from '../src/admin/csv-rows.ts'
 const cell = fc.oneof(
   fc.string({ unit: 'grapheme', maxLength: 12 }),
   fc
-    .array(fc.constantFrom('"', "'", ',', ';', '\t', '\r\n', '\n', '\r', '=', '+', '-', '@', '＝', ' ', '\uFEFF', '1', '券'), {
-      maxLength: 8,
-    })
+    .array(
+      fc.constantFrom('"', "'", ',', ';', '\t', '\r\n', '\n', '\r', '=', '+', '-', '@', '＝', ' ', '\uFEFF', '1', '券'),
+      {
+        maxLength: 8,
+      },
+    )
     .map((parts) => parts.join('')),
 )
 const tables = fc
@@ -32,7 +35,10 @@ t.test('an exported file is read unchanged, whatever its texts contain', () =>
     fc.asyncProperty(tables, async (rows) => {
       const read = csvRows(await exported(rows), 100)
       const filled = rows.filter((row) => row.some((text) => text !== ''))
-      t.same(read.slice(1).map(({ cells }) => cells), filled)
+      t.same(
+        read.slice(1).map(({ cells }) => cells),
+        filled,
+      )
     }),
   ),
 )
@@ -52,7 +58,11 @@ t.test('any text is read or rejected with its line, and lines are counted as an 
     { line: 3, cells: ['1\n2', '3'] },
     { line: 5, cells: ['4', '5'] },
   ])
-  t.same(csvRows('a\rb\rc', 2).map(({ cells }) => cells), [['a'], ['b']], 'reading stops after the limit')
+  t.same(
+    csvRows('a\rb\rc', 2).map(({ cells }) => cells),
+    [['a'], ['b']],
+    'reading stops after the limit',
+  )
   t.end()
 })
 

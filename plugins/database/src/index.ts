@@ -41,6 +41,7 @@ export {
   rowsThroughSql,
 } from './rows/personal-table.ts'
 export { type ExpiredRows, type PurgeOptions, purgeOldRows, type RemovedRows } from './rows/purge.ts'
+export type { RowCondition } from './rows/row-conditions.ts'
 export {
   type Column,
   type Entity,

@@ -7,8 +7,10 @@ import databasePlugin, {
   findPage,
   firstIdAt,
   foldText,
+  insertRows,
   type KeyValue,
   type PageWindow,
+  type RowCondition,
   type TimeRange,
 } from '@plinth/database'
 import { assertMembers, rejectsWith, startForTest } from '@plinth/dev/testing'
@@ -20,6 +22,7 @@ import t, { type Test } from 'tap'
 const Record = defineEntity({
   name: 'Record',
   tableName: 'record',
+  indexes: [{ properties: ['rank', 'id'] }, { properties: ['endedAt', 'id'] }],
   properties: {
     id: column.primaryKey(),
     name: column.text(64),
@@ -381,6 +384,91 @@ onEachDatabase(t, 'rows of a time range include the start and exclude the end', 
   const [sql = ''] = statements.keys()
   t.match(sql, /id[`"]? >= \?.*id[`"]? < \?/, 'the ids bound what is read')
   await t.rejects(ranks({ property: 'nothing', from: 1 }), RangeError)
+})
+
+onEachDatabase(t, 'conditions select rows by values, limits and emptiness', async (t, at) => {
+  const db = await start(t, at)
+  await insert(db, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20], numbers(5))
+  const rows = await db.fork().findAll(Record)
+  const ended = Date.UTC(2024, 0, 3, 0, 0, 0, 123)
+  const cases: readonly (readonly [RowCondition, (row: (typeof rows)[number]) => boolean])[] = [
+    [{ property: 'rank', operator: 'in', values: [1] }, ({ rank }) => rank === 1],
+    [{ property: 'rank', operator: 'in', values: [1, 2, 2 ** 40] }, ({ rank }) => rank === 1 || rank === 2],
+    [{ property: 'rank', operator: 'in', values: [2 ** 40] }, () => false],
+    [{ property: 'rank', operator: 'gte', values: [1] }, ({ rank }) => rank >= 1],
+    [{ property: 'rank', operator: 'gte', values: [2 ** 40] }, () => false],
+    [{ property: 'rank', operator: 'gte', values: [-(2 ** 40)] }, () => true],
+    [{ property: 'rank', operator: 'lte', values: [0] }, ({ rank }) => rank <= 0],
+    [{ property: 'rank', operator: 'lte', values: [2 ** 40] }, () => true],
+    [{ property: 'rank', operator: 'lte', values: [-(2 ** 40)] }, () => false],
+    [{ property: 'id', operator: 'gte', values: [Number.MAX_SAFE_INTEGER] }, () => false],
+    [{ property: 'id', operator: 'in', values: [3, 7, Number.MAX_SAFE_INTEGER] }, ({ id }) => id === 3 || id === 7],
+    [{ property: 'isOpen', operator: 'in', values: [true] }, ({ isOpen }) => isOpen],
+    [{ property: 'isOpen', operator: 'in', values: [false] }, ({ isOpen }) => !isOpen],
+    [{ property: 'name', operator: 'in', values: ["o'clock", '%', "' or 1=1 --"] }, (row) => /['%]/.test(row.name)],
+    [{ property: 'endedAt', operator: 'empty', values: [true] }, ({ endedAt }) => endedAt == null],
+    [{ property: 'endedAt', operator: 'empty', values: [false] }, ({ endedAt }) => endedAt != null],
+    [{ property: 'endedAt', operator: 'gte', values: [ended] }, (row) => (row.endedAt?.getTime() ?? 0) >= ended],
+    [{ property: 'endedAt', operator: 'lte', values: [ended] }, (row) => (row.endedAt?.getTime() ?? 2 ** 50) <= ended],
+    [{ property: 'endedAt', operator: 'gte', values: [-(2 ** 52)] }, ({ endedAt }) => endedAt != null],
+    [{ property: 'endedAt', operator: 'lte', values: [2 ** 52] }, ({ endedAt }) => endedAt != null],
+  ]
+  const open: RowCondition = { property: 'isOpen', operator: 'in', values: [true] }
+  for (const orderBy of [[], [{ property: 'endedAt', direction: 'asc' } as const]]) {
+    for (const [condition, isExpected] of cases) {
+      const title = `${JSON.stringify(condition)} in order ${JSON.stringify(orderBy)}`
+      const expected = rows.filter(isExpected).map(({ id }) => id)
+      const page = await findPage(
+        db.fork(),
+        Record,
+        { id: { $lte: 15 } },
+        { ...first, orderBy, size: 3, count: 'exact', conditions: [condition] },
+      )
+      const inScope = expected.filter((id) => id <= 15)
+      t.equal(page.total, inScope.length, title)
+      t.strictSame(page.isCapped, false, title)
+      t.ok(
+        page.items.every(({ id }) => inScope.includes(id)),
+        `${title}: no row outside of the condition of the list`,
+      )
+      const both = await findPage(db.fork(), Record, {}, { ...first, orderBy, size: 50, conditions: [condition, open] })
+      t.strictSame(
+        both.items.map(({ id }) => id).toSorted((a, b) => a - b),
+        rows.filter((row) => isExpected(row) && row.isOpen).map(({ id }) => id),
+        `${title} and another`,
+      )
+    }
+  }
+  const unknown: RowCondition = { property: '__proto__', operator: 'in', values: ['a'] }
+  await t.rejects(
+    findPage(db.fork(), Record, {}, { ...first, orderBy: [], size: 1, conditions: [unknown] }),
+    RangeError,
+  )
+})
+
+onEachDatabase(t, 'a page with conditions reads a limited number of rows and continues after them', async (t, at) => {
+  const db = await start(t, at)
+  const ids = Array.from({ length: 25_000 }, (_, index) => index + 1)
+  const row = { name: 'a', rank: 1, endedAt: null, createdAt: new Date(0), isOpen: false }
+  await insertRows(db, Record, ids.map((id) => ({ ...row, id, isOpen: id === 10 || id === 24_000 })) as never)
+  const conditions: readonly RowCondition[] = [{ property: 'isOpen', operator: 'in', values: [true] }]
+  const window = { ...first, orderBy: [{ property: 'id', direction: 'desc' } as const], size: 5, conditions }
+  const start1 = await findPage(db.fork(), Record, {}, { ...window, count: 'capped' })
+  t.match(start1, { total: 1, isCapped: true }, 'the rest was not examined')
+  t.strictSame(
+    start1.items.map(({ id }) => id),
+    [24_000],
+  )
+  t.not(start1.next, null)
+  const rest = await findPage(db.fork(), Record, {}, { ...window, after: start1.next ?? [] })
+  t.strictSame(
+    rest.items.map(({ id }) => id),
+    [10],
+  )
+  t.equal(rest.next, null)
+  const indexed: readonly RowCondition[] = [{ property: 'rank', operator: 'in', values: [1] }]
+  const whole = await findPage(db.fork(), Record, {}, { ...window, conditions: indexed, count: 'exact' })
+  t.match(whole, { total: 25_000, isCapped: false }, 'one value of an indexed column is not limited')
 })
 
 t.test('a search in memory finds the same texts as a search in a table', async (t) => {

@@ -3,6 +3,7 @@ import {
   bulkRateLimit,
   bulkResult,
   count,
+  filterQuery,
   id,
   idParams,
   instant,
@@ -92,6 +93,8 @@ interface OutboxRouteDependencies {
 
 const range = rangeQuery('createdAt', 'id')
 
+const eventFilter = filterQuery(eventView, ['status', 'type', 'attempts', 'notBefore', 'finishedAt'])
+
 const { route } = routesWith<OutboxRouteDependencies>()
 
 /** Runs the work and writes its audit record in one transaction. */
@@ -148,6 +151,7 @@ export const outboxRoutes = [
     request: {
       query: Type.Object({
         ...listQuery.properties,
+        ...eventFilter.properties,
         ...range.properties,
         ...sort.properties,
         status: Type.Optional(state),
@@ -160,7 +164,13 @@ export const outboxRoutes = [
     handler: ({ query }, { admin }) => {
       const [rule] = sort.parse(query.sort)
       const orderBy = [{ property: 'id', direction: rule?.direction ?? 'desc' }] as const
-      return listResponse(query, orderBy, async (window) => mapListRows(await admin.list(query, window), viewOf), range)
+      return listResponse(
+        query,
+        orderBy,
+        async (window) => mapListRows(await admin.list(query, window), viewOf),
+        range,
+        eventFilter,
+      )
     },
   }),
   route({

@@ -276,6 +276,8 @@ export interface ListQuery extends PageQuery {
   /** Start of the time range; see `rangeQuery`. */
   readonly from?: string
   readonly to?: string
+  /** Conditions; see `filterQuery`. */
+  readonly filter?: readonly string[]
 }
 
 /** How `total` is counted: all rows, at most 10,000 rows, or not at all. */
@@ -294,6 +296,22 @@ export interface ListQueryWindow {
   readonly after?: readonly ListKey[] | undefined
   readonly count: ListCount
   readonly range?: ListTimeRange | undefined
+  /** A row must meet all of them. */
+  readonly conditions?: readonly ListCondition[]
+}
+
+/**
+ * `in`: the value is one of `values`. `gte`, `lte`: the value is at least, or at most, the only one of `values`.
+ * `empty`: there is no value, or there is one if `values` contains false.
+ */
+export type ListConditionOperator = 'in' | 'gte' | 'lte' | 'empty'
+
+/** A condition for the rows of a list. */
+export interface ListCondition {
+  readonly property: string
+  readonly operator: ListConditionOperator
+  /** Times are milliseconds since the epoch. */
+  readonly values: readonly (string | number | boolean)[]
 }
 
 /** Limits a list to rows of a time range. */

@@ -31,4 +31,5 @@ export {
   sortQuery,
   spanQuery,
 } from './schemas/list.ts'
+export { type FilterQuery, filterQuery, isFilterable, printCondition } from './schemas/list-filter.ts'
 export { type RowView, viewOf } from './schemas/row-view.ts'

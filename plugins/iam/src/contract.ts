@@ -141,6 +141,15 @@ export interface Identity {
    */
   commonOrganisation(userIds: readonly number[]): Promise<number | null>
   /**
+   * Returns roles with their names in a language, in the order of their ids.
+   *
+   * @param codes codes of the roles; default: all roles
+   */
+  findRoles(
+    locale: string,
+    codes?: readonly string[],
+  ): Promise<readonly { readonly id: number; readonly code: string; readonly name: string }[]>
+  /**
    * Checks that the principal may assign the organisation. Scope `all` allows any organisation, `org` only the
    * principal's own, `self` none.
    *

@@ -1,10 +1,27 @@
 import { selectionOf } from '@plinth/database'
-import { type ListOrder, line, listQuery, rangeQuery, sortQuery, Type } from '@plinth/http'
-import { type Columns, type TableDescription, withTitle } from '@plinth/table'
-import type { ListOf, Row } from './definition.ts'
+import { filterQuery, isFilterable, type ListOrder, line, listQuery, rangeQuery, sortQuery, Type } from '@plinth/http'
+import { type Columns, withTitle } from '@plinth/table'
+import type { Definition, ListOf, Row } from './definition.ts'
+
+/** Kinds of columns that callers can filter. */
+const filterable: ReadonlySet<string> = new Set(['id', 'text', 'number', 'flag', 'choice', 'amount', 'time'])
+
+/**
+ * Returns the columns that the parameter `filter` accepts: plain columns whose stored value the response shows, and
+ * that are not parameters with a meaning of their own. The last editor is not one of them, because callers see only operators in their data scope.
+ */
+function filterableColumns({ shape, table }: Definition, { range, query = {} }: ListOf): readonly string[] {
+  return Object.entries(shape.schemas.view.properties).flatMap(([name, schema]) => {
+    const description = table.columns[name]?.description
+    const isPlain = description?.isShown && filterable.has(description.kind) && !(name in shape.members)
+    const isOffered = name !== range && !(name in query) && name !== 'version' && name !== 'updatedBy'
+    return isPlain && isOffered && isFilterable(schema) ? [name] : []
+  })
+}
 
 /** Returns the schema of the query of a list, and functions that read its parameters. */
-export function listReader({ columns, entity }: TableDescription, list: ListOf) {
+export function listReader(definition: Definition, list: ListOf) {
+  const { columns, entity } = definition.table
   const { filters = [], search = [], range, sort = [], query: own = {}, where } = list
   const descriptions = filters.map((name) => [name, (columns[name] as Columns[string]).description] as const)
   const columnNames = new Map(selectionOf(entity).columns.map(({ property, name }) => [property, name]))
@@ -13,10 +30,12 @@ export function listReader({ columns, entity }: TableDescription, list: ListOf) 
   // The id of a row was created together with its creation time, so no index on this time is needed.
   const isCreation = range !== undefined && columns[range]?.description.isCreation === true
   const times = range === undefined ? undefined : rangeQuery(range, isCreation ? 'id' : undefined)
+  const filter = filterQuery(definition.shape.schemas.view, filterableColumns(definition, list))
   return {
     schema: Type.Object({
       ...listQuery.properties,
       ...times?.properties,
+      ...filter.properties,
       ...(sort.length === 0 ? {} : sorts.properties),
       ...(search.length === 0 || 'keyword' in own ? {} : { keyword: Type.Optional(line(100)) }),
       ...own,
@@ -27,6 +46,7 @@ export function listReader({ columns, entity }: TableDescription, list: ListOf) 
       ),
     }),
     range: times,
+    filter,
     orderOf: ({ sort }: Row): ListOrder => sorts.parse(sort as readonly string[] | undefined),
     /** Returns the condition of the filters and of the resource. */
     whereOf(query: Row): object {

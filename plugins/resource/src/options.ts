@@ -87,7 +87,10 @@ export interface Hooks<S, P, Input, Before> {
 export type Query = Readonly<Record<string, TSchema>>
 
 export interface ListOptions<S, Q extends Query> extends Operation {
-  /** Query parameters that a column must equal. An index should begin with the column. */
+  /**
+   * Query parameters that a column must equal. An index should begin with the column. The page shows them as filters. All
+   * plain columns of the response can be filtered with the parameter `filter` in addition.
+   */
   readonly filters?: readonly PlainName<ColumnsIn<S>>[]
   /** Columns that the parameter `keyword` searches. */
   readonly search?: readonly TextName<ColumnsIn<S>>[]

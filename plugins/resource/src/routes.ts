@@ -106,8 +106,8 @@ class Routes {
   }
 
   addList(list: Declared<'list'>): void {
-    const { shape, table } = this.#definition
-    const reader = listReader(table, list)
+    const { shape } = this.#definition
+    const reader = listReader(this.#definition, list)
     this.#add('list', list, {
       method: 'GET',
       path: this.#path,
@@ -123,7 +123,7 @@ class Routes {
           const found = await store.find(reader.whereOf(query), window, search)
           return { ...found, items: await this.#viewsOf(found.items, request, parts) }
         }
-        return listResponse(query, reader.orderOf(query), find, reader.range)
+        return listResponse(query, reader.orderOf(query), find, reader.range, reader.filter)
       },
     })
   }

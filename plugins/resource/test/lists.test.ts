@@ -48,6 +48,10 @@ onDatabase(t, 'a list is filtered, searched, sorted and paged', async (t: Test, 
     ['sort=email&sort=name', ['Ada', 'Dan', 'Cem', 'bea']],
     ['sort=-email&sort=name', ['bea', 'Cem', 'Ada', 'Dan']],
     ['sort=name&size=2&page=2', ['Dan', 'bea']],
+    ['filter=name:in:Dan,Ada', ['Ada', 'Dan']],
+    ['filter=email:empty:true', ['Ada', 'Dan']],
+    ['filter=email:empty:false&filter=enabled:in:true', ['bea']],
+    ['filter=stage:in:client,lead&stage=client', ['Dan']],
   ]
   const isCaseBlind = (await list('sort=name'))[1] === 'bea'
   t.notOk(isCaseBlind, 'texts are compared exactly on each database')

@@ -21,6 +21,14 @@ onDatabase(t, 'each operation reaches only rows in the data scope', async (t: Te
     t.same(await seen(cleo), [ofCleo.id])
     t.equal((await anna('GET', `${path}?ownerId=${ids['cleo']}`)).data.total, 0, 'a filter widens nothing')
     t.equal((await anna('GET', `${path}?keyword=cleo`)).data.total, 0)
+    for (const filter of [`ownerId:in:${ids['cleo']}`, `id:gte:${ofCleo.id}`, `id:in:${ofCleo.id}`, 'name:in:cleo'])
+      assertMembers(
+        t,
+        (await anna('GET', `${path}?filter=${filter}`)).data.items.filter(({ id }: { id: number }) => id === ofCleo.id),
+        [],
+      )
+    for (const filter of ['hint:in:a', 'updatedBy:in:root', '__proto__:in:a'])
+      t.equal(outcomeOf(await root('GET', `${path}?filter=${filter}`)), '400 http.invalid-input', `${filter} is hidden`)
   })
 
   await t.test('an unknown row and a row outside the data scope have the same response', async (t) => {

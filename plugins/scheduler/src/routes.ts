@@ -1,5 +1,6 @@
 import {
   count,
+  filterQuery,
   id,
   instant,
   listPage,
@@ -58,6 +59,8 @@ const taskView = Type.Object({
 
 const range = rangeQuery('startedAt', 'id')
 
+const runFilter = filterQuery(runView, ['task', 'cause', 'outcome', 'instance', 'endedAt', 'durationMs'])
+
 const { route } = routesWith<{ readonly scheduler: SchedulerService; readonly product: Kernel }>()
 
 export const routes = [
@@ -100,6 +103,7 @@ export const routes = [
     request: {
       query: Type.Object({
         ...listQuery.properties,
+        ...runFilter.properties,
         ...range.properties,
         task: Type.Optional(params.properties.name),
         outcome: Type.Optional(outcome),
@@ -113,6 +117,7 @@ export const routes = [
         newestFirst,
         async (window) => mapListRows(await scheduler.runs(query, window), viewOfRun),
         range,
+        runFilter,
       ),
   }),
   route({

@@ -1,6 +1,7 @@
-import { type Database, findPage } from '@plinth/database'
+import { type Database, findPage, type PageWindow } from '@plinth/database'
 import {
   count,
+  filterQuery,
   id,
   idParams,
   instant,
@@ -36,6 +37,19 @@ export interface AdminRouteDependencies {
 }
 
 const root = '/api/v1/admin/oidc'
+const identityView = Type.Object({
+  id,
+  userId: id,
+  provider: nullable(text),
+  title: text,
+  issuer: text,
+  subjectShown: text,
+  createdAt: instant,
+  lastSignInAt: nullable(instant),
+  roleIds: Type.Array(id, { description: 'Roles that rules have granted.' }),
+})
+const identityFilter = filterQuery(identityView, ['userId', 'createdAt', 'lastSignInAt'])
+
 const { route } = routesWith<AdminRouteDependencies>()
 const range = rangeQuery('createdAt', 'id')
 
@@ -143,37 +157,28 @@ export const adminRoutes = [
     path: `${root}/identities`,
     summary: 'List the identities of providers that are linked to users, newest first',
     access: { permission: permissionCodes.identityView, scope: 'caller' },
-    request: { query: Type.Object({ ...listQuery.properties, ...range.properties, userId: Type.Optional(id) }) },
-    response: listPage(
-      Type.Object({
-        id,
-        userId: id,
-        provider: nullable(text),
-        title: text,
-        issuer: text,
-        subjectShown: text,
-        createdAt: instant,
-        lastSignInAt: nullable(instant),
-        roleIds: Type.Array(id, { description: 'Roles that rules have granted.' }),
+    request: {
+      query: Type.Object({
+        ...listQuery.properties,
+        ...range.properties,
+        ...identityFilter.properties,
+        userId: Type.Optional(id),
       }),
-    ),
+    },
+    response: listPage(identityView),
     reasons: [],
     handler(request, { db, providers }) {
       const { query } = request
       const where = {
         $and: [query.userId === undefined ? {} : { userId: query.userId }, callerRows(request, 'user_id')],
       }
-      return listResponse(
-        query,
-        newestFirst,
-        async (window) =>
-          mapListRows(await findPage(db.fork(), IdentityRow, where, window), (row) => ({
-            ...viewOfIdentity(row, providers),
-            userId: row.userId,
-            roleIds: [...row.grantedRoleIds],
-          })),
-        range,
-      )
+      const find = async (window: PageWindow) =>
+        mapListRows(await findPage(db.fork(), IdentityRow, where, window), (row) => ({
+          ...viewOfIdentity(row, providers),
+          userId: row.userId,
+          roleIds: [...row.grantedRoleIds],
+        }))
+      return listResponse(query, newestFirst, find, range, identityFilter)
     },
   }),
   route({

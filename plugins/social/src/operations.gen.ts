@@ -3,6 +3,6 @@ import type { Instant } from '@plinth/admin'
 
 declare module '@plinth/admin' {
   interface Operations {
-    getAdminSocialMessages: { params: {}; query: { page?: number; size?: number; cursor?: string; count?: "exact" | "capped" | "none"; from?: Instant; to?: Instant; accountCode?: string; outcome?: "accepted" | "rejected" | "deferred" | "unknown" }; body: {}; data: { items: ({ id: number; accountCode: string; messageType: string; toUser: string; templateId: string | null; clientMessageId: string; outcome: "accepted" | "rejected" | "deferred" | "unknown"; providerMessageId: string | null; providerCode: string | null; providerMessage: string | null; createdAt: Instant })[]; page: number; size: number; total: number | null; counted: "exact" | "capped" | "none"; next: string | null }; sort: never }
+    getAdminSocialMessages: { params: {}; query: { page?: number; size?: number; cursor?: string; count?: "exact" | "capped" | "none"; from?: Instant; to?: Instant; filter?: (string)[]; accountCode?: string; outcome?: "accepted" | "rejected" | "deferred" | "unknown" }; body: {}; data: { items: ({ id: number; accountCode: string; messageType: string; toUser: string; templateId: string | null; clientMessageId: string; outcome: "accepted" | "rejected" | "deferred" | "unknown"; providerMessageId: string | null; providerCode: string | null; providerMessage: string | null; createdAt: Instant })[]; page: number; size: number; total: number | null; counted: "exact" | "capped" | "none"; next: string | null }; sort: never }
   }
 }

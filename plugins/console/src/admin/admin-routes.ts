@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import type { AmountUnit } from '@plinth/admin'
+import type { Database } from '@plinth/database'
 import {
   type BrowserPage,
   count,
@@ -13,20 +14,23 @@ import {
   sendPageAsset,
   Type,
 } from '@plinth/http'
-import { requirePrincipal } from '@plinth/iam'
+import { type Identity, requirePrincipal } from '@plinth/iam'
 import { localize } from '@plinth/kernel'
 import type { Site } from '@plinth/site'
 import { framesOnly, framesPath } from './frames/frame-document.ts'
 import type { HintStreams } from './hint-streams.ts'
 import type { ListExport } from './list-export.ts'
 import type { ListImport } from './list-import.ts'
-import type { PageRegistry } from './page-registry.ts'
+import { type PageRegistry, word } from './page-registry.ts'
+import { sharedViewsOf } from './shared-views.ts'
 
 interface AdminRouteDependencies {
   readonly units: ReadonlyMap<string, () => ReadonlyMap<string, AmountUnit>>
   readonly book: PageRegistry
   readonly exports: ListExport
   readonly imports: ListImport
+  readonly db: Pick<Database, 'fork'>
+  readonly identity: Pick<Identity, 'findRoles'>
   readonly streams: HintStreams
   readonly page: BrowserPage
   readonly site: Site
@@ -50,9 +54,6 @@ const { route, rawRoute } = routesWith<AdminRouteDependencies>()
 /** Maximum number of characters of an imported file, and maximum size of its request. */
 const maxCsvLength = 1_000_000
 const maxCsvBytes = 4_194_304
-
-/** Id of a page, of a chart or of a kind of labels. */
-export const word = Type.String({ minLength: 1, maxLength: 64, pattern: '^[a-z0-9]+(?:[.-][a-z0-9]+)*$' })
 
 const apiRoutes = [
   route({
@@ -130,9 +131,12 @@ const apiRoutes = [
       description: 'Returns the declaration of the page with paths, schemas, and texts in the language of the request.',
     }),
     reasons: ['console.labels-unknown', 'console.page-unknown', 'console.permission-missing'],
-    handler: async (request, { book }) => ({
-      ...(await book.page(request.params.id, requirePrincipal(request), request.locale)),
-    }),
+    async handler(request, { book, ...parts }) {
+      const { params, locale } = request
+      const principal = requirePrincipal(request)
+      const page = await book.page(params.id, principal, locale)
+      return page.kind === 'list' ? { ...page, shared: await sharedViewsOf(parts, page.id, principal, locale) } : page
+    },
   }),
   rawRoute({
     method: 'GET',

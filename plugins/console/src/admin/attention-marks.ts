@@ -4,8 +4,7 @@ import { instant, nullable, routesWith, Type } from '@plinth/http'
 import { type Identity, requirePrincipal } from '@plinth/iam'
 import { bilingual, type Clock, type PersonalTable } from '@plinth/kernel'
 import { businessError } from '../declarations.ts'
-import { word } from './admin-routes.ts'
-import type { PageRegistry } from './page-registry.ts'
+import { type PageRegistry, word } from './page-registry.ts'
 
 /**
  * A decision about one entry of the list *Needs attention*. All operators share it. Only operators whose data scope contains

@@ -9,7 +9,7 @@ import type {
   TileDeclaration,
   TimelineDeclaration,
 } from '@plinth/admin'
-import type { Access, HttpRequest, HttpServer } from '@plinth/http'
+import { type Access, type HttpRequest, type HttpServer, Type } from '@plinth/http'
 import { assertPermitted, hasAccess, type Principal, requirePrincipal } from '@plinth/iam'
 import { type AuditTexts, localize, type Plugin } from '@plinth/kernel'
 import { businessError } from '../declarations.ts'
@@ -68,6 +68,9 @@ interface PageRegistryDependencies {
   /** Returns whether the product has a metric of this name. */
   readonly hasMetric: (name: string) => boolean
 }
+
+/** Id of a page, of a chart or of a kind of labels. */
+export const word = Type.String({ minLength: 1, maxLength: 64, pattern: '^[a-z0-9]+(?:[.-][a-z0-9]+)*$' })
 
 /** Maximum number of ids per request for labels. */
 const maxIds = 200

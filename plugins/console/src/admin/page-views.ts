@@ -179,11 +179,7 @@ function listView(page: ListPage, operations: Operations, reader: PageViewer) {
     ...pagingOf(operation),
     sorts: sortsOf(operation),
     ...given(operation.query['from']?.['x-range'], 'range', (field) => rangeView(field, page, operation, reader)),
-    filters: filters.map(({ name, labels = known.get(name), options }) => ({
-      ...fieldView(name, operation.query[name], false, operation.helps, reader),
-      ...choiceView(options, reader),
-      ...withoutUndefined({ labels }),
-    })),
+    filters: filterViews(filters, page, operation, reader),
     actions: actions.map((action) => actionView(action, operations, reader, known)),
     bulk: bulk.map((one) => bulkView(one, operations, reader, known)),
     ...given(create, 'create', (form) => formView(withCreated(form, page, operations), operations, reader, known)),
@@ -251,6 +247,46 @@ export function lookupView(
     ...withoutUndefined({ detail }),
     facts: columnViews(facts.slice(0, maxFacts), { item: itemOf(operation), helps: operation.helps }, reader),
   }
+}
+
+/**
+ * Returns the filters of a list: those that the page declares, which are always shown, and then all other columns that
+ * the operation can filter. A declared filter of such a column has the operators of the column.
+ */
+function filterViews(
+  declared: NonNullable<ListPage['filters']>,
+  { columns }: ListPage,
+  operation: Operation,
+  reader: PageViewer,
+) {
+  const known = labelsIn(columns)
+  const filterable = operation.query['filter']?.['x-filter'] ?? {}
+  const item = itemOf(operation)
+  const view = (name: string, options?: (typeof declared)[number]) => {
+    const operators = filterable[name]
+    const column = columns.find(({ field }) => field === name)
+    const picker = options?.options ?? (column?.of && { labels: column.of.labels })
+    const { as, currency, asset, decimals, symbol } = column ?? {}
+    return {
+      ...fieldView(name, operation.query[name] ?? memberAt(item, name), false, operation.helps, reader),
+      ...withoutUndefined({ title: column?.title }),
+      ...choiceView(picker, reader),
+      ...withoutUndefined({ labels: options?.labels ?? known.get(name) }),
+      ...(operators === undefined
+        ? {}
+        : {
+            operators,
+            ...withoutUndefined({ as, currency, asset, decimals, symbol }),
+            schema: withoutNull(memberAt(item, name)),
+          }),
+      isShown: options !== undefined,
+    }
+  }
+  const names = new Set(declared.map(({ name }) => name))
+  return [
+    ...declared.map((one) => view(one.name, one)),
+    ...Object.keys(filterable).flatMap((name) => (names.has(name) ? [] : [view(name)])),
+  ]
 }
 
 /** Returns whether a list supports paging (`size`) and a choice of how the total is counted (`count`). */

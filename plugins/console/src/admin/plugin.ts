@@ -11,6 +11,7 @@ import { needsAttention, pages, stateTiles } from '../admin-pages.ts'
 import { builtPages } from '../contract.ts'
 import { consoleError, messages } from '../declarations.ts'
 import { createAttention } from '../migrations/0001-create-attention.ts'
+import { createViews } from '../migrations/0002-create-views.ts'
 import { adminRoutes } from './admin-routes.ts'
 import { assertAmountUnits } from './amount-units.ts'
 import { AttentionMark, attentionMarkRoutes, attentionTables } from './attention-marks.ts'
@@ -25,6 +26,7 @@ import { checkPagesAtStart } from './page-check.ts'
 import { PageRegistry } from './page-registry.ts'
 import { keyLabels, viewPlugins } from './plugin-facts.ts'
 import { productStateRoutes, viewMetrics } from './product-state-routes.ts'
+import { SharedView, sharedViewRoutes, shareViews, viewTables } from './shared-views.ts'
 import { standardLabels } from './standard-labels.ts'
 
 /** Plugin of the back office. It serves the pages that plugins declare to users who may see them. */
@@ -41,10 +43,12 @@ export default definePlugin({
     tiles.of(stateTiles),
     healthCheck,
     labelSources,
-    personalData.of(({ database }: WithDatabase) => ({ 'console.admin': attentionTables(database) })),
+    personalData.of(({ database }: WithDatabase) => ({
+      'console.admin': [...attentionTables(database), ...viewTables(database)],
+    })),
   ],
-  migrations: [createAttention],
-  entities: [AttentionMark],
+  migrations: [createAttention, createViews],
+  entities: [AttentionMark, SharedView],
   permissions: [
     { code: viewPlugins, displayName: { en: 'View the plugins of the product', 'zh-CN': '查看产品的插件' } },
     { code: viewMetrics, displayName: { en: 'View charts and metrics', 'zh-CN': '查看图表和指标' } },
@@ -52,6 +56,7 @@ export default definePlugin({
       code: viewDatabase,
       displayName: { en: 'View the database and its change sets', 'zh-CN': '查看数据库及其变更集' },
     },
+    { code: shareViews, displayName: { en: 'Share views of lists with roles', 'zh-CN': '与角色共享列表视图' } },
     { code: viewHealth, displayName: { en: 'View the health of the product', 'zh-CN': '查看系统健康状况' } },
   ],
   messages,
@@ -89,10 +94,13 @@ export default definePlugin({
       book,
       exports: new ListExport({ http, book }),
       imports: new ListImport({ http, book }),
+      db,
+      identity,
       streams,
       site,
       page: builtPages.page('admin'),
     })
+    http.addRoutes(sharedViewRoutes, { db, clock, book, identity })
     http.addRoutes(attentionMarkRoutes, { db, clock, book, identity })
     http.addRoutes(productStateRoutes, {
       clock,

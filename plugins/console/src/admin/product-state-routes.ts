@@ -2,7 +2,6 @@ import type { Database } from '@plinth/database'
 import { type Health, type HttpServer, instant, line, nullable, routesWith, Type, text } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
 import type { Clock, Kernel } from '@plinth/kernel'
-import { word } from './admin-routes.ts'
 import { attentionMarks } from './attention-marks.ts'
 import {
   databaseFactsView,
@@ -17,6 +16,7 @@ import { addUpSteps, type MetricHistoryOfAllInstances } from './joined-history.t
 import { spans } from './metric-history.ts'
 import { metricChartOperation } from './overview.ts'
 import type { PageRegistry } from './page-registry.ts'
+import { word } from './page-registry.ts'
 import { pluginFactsView, viewOfPlugins, viewPlugins } from './plugin-facts.ts'
 
 interface ProductStateRouteDependencies {

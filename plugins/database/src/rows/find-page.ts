@@ -16,6 +16,7 @@ import {
   sortKeysOf,
   splitIntoIndexScans,
 } from './keyset.ts'
+import { type RowCondition, rowConditions } from './row-conditions.ts'
 import { maxCounted, mustSortCappedCount } from './selection.ts'
 
 /**
@@ -90,6 +91,11 @@ export interface PageWindow {
   /** How `total` is counted: all rows, at most 10,000 rows, or not at all. */
   readonly count: 'exact' | 'capped' | 'none'
   readonly range?: TimeRange | undefined
+  /**
+   * A row must meet all of them. If they include more than one value of an indexed column, a page examines at most
+   * 20,000 rows, as described for `search`.
+   */
+  readonly conditions?: readonly RowCondition[]
 }
 
 export interface PageOptions<T> {
@@ -114,13 +120,20 @@ export interface FoundPage<T> {
   readonly next: readonly KeyValue[] | null
 }
 
-/** Maximum number of rows that a search examines. */
+/** Maximum number of rows that a search examines, and a page with conditions that no index supports. */
 const maxSearchedRows = 3_000
+const maxFilteredRows = 20_000
 
 interface List<T> extends PageOptions<T> {
   readonly em: SqlEntityManager
   readonly entity: EntityName<T>
+  /** Conditions that no index supports. */
+  readonly unindexed: readonly object[]
 }
+
+/** True if a page examines a limited number of rows. */
+const isLimited = <T>({ search, unindexed }: List<T>): boolean => search !== undefined || unindexed.length > 0
+const maxExaminedRows = <T>({ search }: List<T>) => (search === undefined ? maxFilteredRows : maxSearchedRows)
 
 /**
  * Returns one page of the rows that match a condition. With an index for the condition and the order, each page costs
@@ -137,10 +150,11 @@ export async function findPage<T extends object>(
   { search, ...options }: PageOptions<T> = {},
 ): Promise<FoundPage<T>> {
   const { size, offset, count } = window
-  const list = { em, entity, ...options, search: search?.text === '' ? undefined : search }
+  const { indexed, unindexed } = rowConditions(em, entity, window.conditions ?? [])
+  const list = { em, entity, ...options, search: search?.text === '' ? undefined : search, unindexed }
   const keys = sortKeysOf(em, entity, window.orderBy)
   const after = window.after && parseCursorPosition(em.getMetadata().get<T>(entity).className, keys, window.after)
-  const conditions = [where, ...timeRangeConditions(em, entity, window.range)]
+  const conditions = [where, ...indexed, ...timeRangeConditions(em, entity, window.range)]
   const { found, end } = await walk(
     list,
     splitIntoIndexScans({ where: conditions, keys, after }),
@@ -154,12 +168,12 @@ export async function findPage<T extends object>(
   if (count === 'none') return { items, total: null, isCapped: false, next }
   // On the last page, the total number is known without counting.
   const isEnd = after === undefined && found.length <= size && (offset === 0 || items.length > 0)
-  // If the search stopped early, the total contains only the examined rows.
+  // If the page stopped early, the total contains only the examined rows.
   if (isEnd) return { items, total: offset + items.length, isCapped: next !== null, next }
   return { items, next, ...(await counted(list, { where: conditions, keys }, count)) }
 }
 
-/** Returns rows after an offset. `end` is set if a search stopped before the end of the list. */
+/** Returns rows after an offset. `end` is set if a limited page stopped before the end of the list. */
 async function walk<T extends object>(
   list: List<T>,
   stretches: readonly IndexScanPart[],
@@ -167,11 +181,11 @@ async function walk<T extends object>(
   offset: number,
   keys: readonly SortKey[],
 ): Promise<{ readonly found: readonly T[]; readonly end: readonly KeyValue[] | null }> {
-  const { em, entity, exclude, search } = list
+  const { em, entity, exclude } = list
   const found: T[] = []
   let left = offset
   for (const stretch of stretches) {
-    const where = search === undefined ? conditionOf(em, stretch) : holdingText(list, search, stretch)
+    const where = isLimited(list) ? amongExamined(list, stretch) : conditionOf(em, stretch)
     const rows = (await em.find(entity, where, {
       ...(exclude === undefined ? {} : { exclude: exclude as never }),
       orderBy: orderByOf<T>(em, stretch),
@@ -180,42 +194,41 @@ async function walk<T extends object>(
     })) as T[]
     found.push(...rows)
     if (found.length === expected) break
-    const last = search === undefined ? undefined : await lastExamined(list, stretch, keys)
+    const last = isLimited(list) ? await lastExamined(list, stretch, keys) : undefined
     if (last !== undefined) return { found, end: cursorPositionOf(last, keys) }
     if (left > 0) left = rows.length > 0 ? 0 : left - (await em.count(entity, conditionOf(em, stretch)))
   }
   return { found, end: null }
 }
 
-/** Returns the last row that a search examines; `undefined` if no rows follow it. */
-async function lastExamined<T extends object>(
-  { em, entity }: List<T>,
-  stretch: IndexScanPart,
-  keys: readonly SortKey[],
-) {
+/** Returns the last row that a limited page examines; `undefined` if no rows follow it. */
+async function lastExamined<T extends object>(list: List<T>, stretch: IndexScanPart, keys: readonly SortKey[]) {
+  const { em, entity } = list
   const [last, another] = await em.find(entity, conditionOf(em, stretch), {
     fields: keys.map(({ property }) => property) as never,
     orderBy: orderByOf<T>(em, stretch),
     limit: 2,
-    offset: maxSearchedRows - 1,
+    offset: maxExaminedRows(list) - 1,
   })
   return another === undefined ? undefined : (last as object)
 }
 
-/** Returns a condition for examined rows that contain the text. */
-function holdingText<T extends object>({ em, entity }: List<T>, search: TextSearch, stretch: IndexScanPart): object {
+/** Returns a condition for examined rows that contain the text and meet the conditions. */
+function amongExamined<T extends object>(list: List<T>, stretch: IndexScanPart): object {
+  const { em, entity, search, unindexed } = list
   const { primaryKeys } = em.getMetadata().get<T>(entity)
+  if (primaryKeys.length > 1) throw new RangeError('A limited page needs a primary key of one column')
   const id = primaryKeyOf(em, entity)
-  const { columns, holds } = searchedText({ em, entity }, search)
+  const { columns, holds } = searchedText(list, search)
   const rows = em
     .createQueryBuilder(entity, 'e')
     .select([...new Set<string>([...primaryKeys, ...columns])] as never)
     .where(conditionOf(em, stretch))
     .orderBy(orderByOf<T>(em, stretch))
-    .limit(maxSearchedRows)
+    .limit(maxExaminedRows(list))
   const text = (alias: string) =>
     `${alias}.${id} in (select looked.${id} from (${rows.getQuery()}) as looked where ${holds.sql})`
-  return { [raw(text, [...bindable(em, rows.getParams()), ...holds.parameters])]: [] }
+  return { $and: [{ [raw(text, [...bindable(em, rows.getParams()), ...holds.parameters])]: [] }, ...unindexed] }
 }
 
 /**
@@ -224,8 +237,9 @@ function holdingText<T extends object>({ em, entity }: List<T>, search: TextSear
  */
 function searchedText<T extends object>(
   { em, entity }: Pick<List<T>, 'em' | 'entity'>,
-  search: TextSearch,
+  search: TextSearch | undefined,
 ): { readonly columns: readonly string[]; readonly holds: SqlText } {
+  if (search === undefined) return { columns: [], holds: { sql: '1 = 1', parameters: [] } }
   const { of } = search
   if (of === undefined) return { columns: search.properties, holds: holdsSql(em, entity, search, 'looked') }
   const [column] = propertyOf(em, entity, of.by).fieldNames
@@ -245,40 +259,37 @@ const bindable = (em: SqlEntityManager, parameters: readonly unknown[]) =>
   parameters.map((value) => (value instanceof Date ? em.getPlatform().processDateProperty(value) : value))
 
 async function counted<T extends object>(list: List<T>, whole: IndexScanPart, count: 'exact' | 'capped') {
-  const { em, entity, search } = list
-  if (search === undefined && count === 'exact') {
+  const { em, entity } = list
+  if (!isLimited(list) && count === 'exact') {
     return { total: await em.count(entity, conditionOf(em, whole)), isCapped: false }
   }
-  const isInOrder = search !== undefined || mustSortCappedCount(dialectFamilyOf(em.getPlatform()))
+  const isInOrder = isLimited(list) || mustSortCappedCount(dialectFamilyOf(em.getPlatform()))
   let total = 0
   let isCapped = false
   for (const stretch of isInOrder ? splitIntoIndexScans(whole) : [whole]) {
-    const part = await countUpToCap(list, stretch, isInOrder)
-    total += part.total
-    isCapped ||= part.isCapped
+    if (isLimited(list)) {
+      total += await em.count(entity, amongExamined(list, stretch))
+      isCapped ||= (await lastExamined(list, stretch, whole.keys)) !== undefined
+    } else total += await countUpToCap(list, stretch, isInOrder)
     if (total > maxCounted) break
   }
   return { total: Math.min(total, maxCounted), isCapped: isCapped || total > maxCounted }
 }
 
 async function countUpToCap<T extends object>(
-  { em, entity, search }: List<T>,
+  { em, entity }: List<T>,
   stretch: IndexScanPart,
   isInOrder: boolean,
-) {
-  const all = { columns: raw('1 as one'), holds: { sql: '1 = 1', parameters: [] } }
-  const { columns, holds } = search === undefined ? all : searchedText({ em, entity }, search)
-  const most = search === undefined ? maxCounted + 1 : maxSearchedRows
+): Promise<number> {
   const rows = em
     .createQueryBuilder(entity, 'e')
-    .select(columns as never)
+    .select(raw('1 as one') as never)
     .where(conditionOf(em, stretch))
-    .limit(most)
+    .limit(maxCounted + 1)
   if (isInOrder) rows.orderBy(orderByOf<T>(em, stretch))
-  const sql = `select count(*) as looked, count(case when ${holds.sql} then 1 end) as total
-    from (${rows.getQuery()}) as looked`
-  const [row] = await em.execute<{ looked: unknown; total: unknown }[]>(sql, [...holds.parameters, ...rows.getParams()])
-  return { total: exactInteger(row?.total), isCapped: exactInteger(row?.looked) === most }
+  const sql = `select count(*) as total from (${rows.getQuery()}) as looked`
+  const [row] = await em.execute<{ total: unknown }[]>(sql, [...rows.getParams()])
+  return exactInteger(row?.total)
 }
 
 export interface TimeRange {

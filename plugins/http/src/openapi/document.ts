@@ -1,6 +1,6 @@
 import type { RowVisibility } from '../routes/declaration.ts'
 
-/** JSON Schema 2020-12 in OpenAPI 3.1, with the extensions `x-sort`, `x-range` and `x-title`. */
+/** JSON Schema 2020-12 in OpenAPI 3.1, with the extensions `x-sort`, `x-filter`, `x-range` and `x-title`. */
 export interface Schema {
   readonly [keyword: string]: unknown
   readonly title?: string
@@ -17,6 +17,8 @@ export interface Schema {
   readonly additionalProperties?: boolean | Schema
   /** Properties that a list can be sorted by. */
   readonly 'x-sort'?: readonly string[]
+  /** Operators by column. */
+  readonly 'x-filter'?: Readonly<Record<string, readonly string[]>>
   readonly 'x-range'?: string
   readonly 'x-title'?: Readonly<Record<string, string>>
 }

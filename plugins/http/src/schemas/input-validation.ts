@@ -111,7 +111,7 @@ function createAjv(options: Options) {
   const { Ajv2019: Ajv }: typeof import('ajv/dist/2019.js') = require('ajv/dist/2019.js')
   const ajv = new Ajv(options)
   // These keywords are only for the API description.
-  ajv.addVocabulary(['x-name', 'x-null-with', 'x-sort', 'x-range', 'x-title', 'x-upload', 'x-ignored'])
+  ajv.addVocabulary(['x-name', 'x-null-with', 'x-sort', 'x-filter', 'x-range', 'x-title', 'x-upload', 'x-ignored'])
   const worded = { keyword: 'x-worded', type: 'string', schemaType: 'boolean', errors: false } as const
   ajv.addKeyword({ ...worded, validate: (isWanted: boolean, text: string) => !isWanted || isNonBlankLine(text) })
   require('ajv-formats')(ajv)

@@ -5,6 +5,7 @@ import type { TArray, TOptional, TSchema, TString } from 'typebox'
 import type { ListKey, ListOrder, ListPage, ListQuery, ListQueryWindow, ListRows, ListTimeRange } from '../contract.ts'
 import { messages } from '../texts.ts'
 import { InvalidInput } from './input-validation.ts'
+import type { FilterQuery } from './list-filter.ts'
 
 const largestPage = 200
 
@@ -131,7 +132,7 @@ export function listPage<T extends TSchema>(item: T) {
     }),
     counted: Type.Enum(counts, {
       description:
-        '`exact`: `total` includes all items. `capped`: there are more items, or may be more if a keyword is given. `none`: items were not counted.',
+        '`exact`: `total` includes all items. `capped`: there are more items, or may be more if a keyword or a filter is given. `none`: items were not counted.',
     }),
     next: Type.Union([Type.String(), Type.Null()], {
       description: 'Cursor of the next page. Null on the last page.',
@@ -225,14 +226,16 @@ export const newestFirst: ListOrder = [{ property: 'id', direction: 'desc' }]
  * @param orderBy sort order, to which `find` must add a unique property
  * @param find usually `(window) => findPage(db.fork(), Entity, where, window)` of `@plinth/database`
  * @param range the range whose parameters the query of the route contains, if any
- * @throws InvalidInput for a page beyond the maximum offset, a cursor of another order, or a range that ends before it
- *   starts
+ * @param filter the filter whose parameter the query of the route contains, if any
+ * @throws InvalidInput for a page beyond the maximum offset, a cursor of another order, a range that ends before it
+ *   starts, or an invalid condition
  */
 export async function listResponse<T>(
   query: ListQuery,
   orderBy: ListOrder,
   find: (window: ListQueryWindow) => Promise<ListRows<T>>,
   range?: RangeQuery,
+  filter?: FilterQuery,
 ): Promise<Omit<ListPage<T>, 'items'> & { items: T[] }> {
   const { page, size, cursor } = query
   if (cursor !== undefined && page > 1) throw problem('page', 'cursorAlone')
@@ -240,11 +243,10 @@ export async function listResponse<T>(
   if (offset + size > deepestOffset) throw problem('page', 'depth', { limit: deepestOffset })
   const after = cursor === undefined ? undefined : positionOf(cursor, orderBy)
   const count = query.count ?? (after === undefined ? 'exact' : 'none')
-  const rows = await find({ orderBy, size, offset, after, count, range: range?.parse(query) }).catch(
-    (error: unknown) => {
-      throw isForeignPosition(error) ? problem('cursor', 'cursor') : error
-    },
-  )
+  const limits = { range: range?.parse(query), conditions: filter?.parse(query) ?? [] }
+  const rows = await find({ orderBy, size, offset, after, count, ...limits }).catch((error: unknown) => {
+    throw isForeignPosition(error) ? problem('cursor', 'cursor') : error
+  })
   return {
     items: [...rows.items],
     page,

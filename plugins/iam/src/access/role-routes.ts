@@ -1,5 +1,6 @@
-import { type Database, findPage } from '@plinth/database'
+import { type Database, findPage, type PageWindow } from '@plinth/database'
 import {
+  filterQuery,
   idParams,
   line,
   listPage,
@@ -31,8 +32,10 @@ interface RoleRouteDependencies {
 
 const path = '/api/v1/admin/iam/roles'
 const sort = sortQuery({ id: 'id', code: 'code', name: 'name', createdAt: 'created_at' }, 'id')
+const filter = filterQuery(roleView, ['code', 'dataScope', 'builtIn'])
 const roleQuery = Type.Object({
   ...listQuery.properties,
+  ...filter.properties,
   ...sort.properties,
   keyword: Type.Optional(line(100, { description: 'Part of the code or name.' })),
 })
@@ -67,10 +70,11 @@ async function viewOf(db: Database, role: Role | null, locale: string) {
 function listRoles(db: Database, query: Static<typeof roleQuery>, locale: string) {
   const em = db.fork()
   const search = { text: query.keyword ?? '', properties: ['code', 'name'] }
-  return listResponse(query, sort.parse(query.sort), async (window) => {
+  const find = async (window: PageWindow) => {
     const found = await findPage(em, Role, {}, window, { search })
     return { ...found, items: await roleViews(em, found.items, locale) }
-  })
+  }
+  return listResponse(query, sort.parse(query.sort), find, undefined, filter)
 }
 
 /** Returns the permissions of the loaded plugins, followed by the stored permissions of plugins that are not loaded. */

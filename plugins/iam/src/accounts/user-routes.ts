@@ -1,6 +1,7 @@
 import { type Database, findPage } from '@plinth/database'
 import {
   affectedCount,
+  filterQuery,
   id,
   idParams,
   line,
@@ -46,8 +47,11 @@ const sortedBy: Readonly<Record<string, string>> = { username: 'usernameKey', em
 const nullableOrg = nullable(id)
 const range = rangeQuery('createdAt', 'id')
 
+const filter = filterQuery(userView, ['enabled', 'username', 'email', 'mobile', 'orgId', 'lastLoginAt'])
+
 const userQuery = Type.Object({
   ...listQuery.properties,
+  ...filter.properties,
   ...range.properties,
   ...sort.properties,
   keyword: Type.Optional(
@@ -84,6 +88,7 @@ async function listUsers(db: Database, principal: Principal, query: Static<typeo
     Object.keys(scope).length === 0 &&
     enabled === undefined &&
     !keyword &&
+    query.filter === undefined &&
     query.from === undefined &&
     query.to === undefined
   const orderBy = sort
@@ -101,6 +106,7 @@ async function listUsers(db: Database, principal: Principal, query: Static<typeo
       return { ...found, ...counted, items: await userViews(em, found.items, locale) }
     },
     range,
+    filter,
   )
 }
 

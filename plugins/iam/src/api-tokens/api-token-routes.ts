@@ -1,5 +1,6 @@
 import { type Database, findPage } from '@plinth/database'
 import {
+  filterQuery,
   id,
   idParams,
   instant,
@@ -38,6 +39,7 @@ interface ApiTokenRouteDependencies {
 const ownPath = '/api/v1/iam/users/me/api-tokens'
 const adminPath = '/api/v1/admin/iam/api-tokens'
 const range = rangeQuery('createdAt', 'id')
+const filter = filterQuery(ownedApiTokenView, ['userId', 'name', 'dataScope', 'lastUsedAt'])
 
 const { route } = routesWith<ApiTokenRouteDependencies>()
 
@@ -117,7 +119,12 @@ export const apiTokenRoutes = [
     summary: 'List active API tokens of users, newest first',
     access: { permission: permissionCodes.apiTokenView, scope: 'caller' },
     request: {
-      query: Type.Object({ ...listQuery.properties, ...range.properties, userId: Type.Optional(id) }),
+      query: Type.Object({
+        ...listQuery.properties,
+        ...filter.properties,
+        ...range.properties,
+        userId: Type.Optional(id),
+      }),
     },
     response: listPage(ownedApiTokenView),
     reasons: [],
@@ -132,6 +139,7 @@ export const apiTokenRoutes = [
         async (window) =>
           mapListRows(await findPage(db.fork(), ApiTokenRow, where, window), viewOfOwnedApiToken(apiTokens)),
         range,
+        filter,
       )
     },
   }),

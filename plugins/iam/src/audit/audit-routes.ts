@@ -1,6 +1,8 @@
 import type { EntityName } from '@mikro-orm/core'
 import { type Database, findPage } from '@plinth/database'
 import {
+  type FilterQuery,
+  filterQuery,
   type HttpRequest,
   id,
   idParams,
@@ -92,6 +94,24 @@ interface AuditRouteDependencies {
 }
 
 const range = rangeQuery('occurredAt', 'id')
+const loginFilter = filterQuery(loginAuditView, [
+  'userId',
+  'success',
+  'clientIp',
+  'identifier',
+  'method',
+  'reason',
+  'attempts',
+])
+const auditFilter = filterQuery(auditView, [
+  'actor',
+  'action',
+  'targetType',
+  'targetName',
+  'reason',
+  'clientIp',
+  'traceId',
+])
 
 const { route } = routesWith<AuditRouteDependencies>()
 
@@ -101,12 +121,14 @@ const newest = <T extends { id: number }, V>(
   where: object,
   query: ListQuery,
   view: (row: T) => V,
+  filter: FilterQuery,
 ) =>
   listResponse(
     query,
     newestFirst,
     async (window) => mapListRows(await findPage(db.fork(), entity, where, window), view),
     range,
+    filter,
   )
 
 /**
@@ -122,6 +144,7 @@ export const auditRoutes = [
     request: {
       query: Type.Object({
         ...listQuery.properties,
+        ...loginFilter.properties,
         ...range.properties,
         userId: Type.Optional(id),
         success: Type.Optional(Type.Boolean()),
@@ -140,6 +163,7 @@ export const auditRoutes = [
         { $and: [withoutUndefined({ userId, success, clientIp }), rowsInScope(requirePrincipal(request), 'user_id')] },
         query,
         (row) => viewOfLoginAudit(row, translate),
+        loginFilter,
       )
     },
   }),
@@ -152,6 +176,7 @@ export const auditRoutes = [
       query: Type.Object({
         ...listQuery.properties,
         ...range.properties,
+        ...auditFilter.properties,
         actor: Type.Optional(line(64, { description: 'For example `user:1` or `cli`.' })),
         action: Type.Optional(line(64)),
         targetType: Type.Optional(line(32)),
@@ -173,7 +198,7 @@ export const auditRoutes = [
         ],
       }
       const view = viewOfAudit(kernel.contributions(auditTexts), request.locale)
-      return newest<Audit, ReturnType<typeof view>>(db, Audit, where, query, view)
+      return newest<Audit, ReturnType<typeof view>>(db, Audit, where, query, view, auditFilter)
     },
   }),
   route({

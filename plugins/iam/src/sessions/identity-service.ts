@@ -1,5 +1,6 @@
 import type { Database } from '@plinth/database'
 import { assertOrgInScope, outOfScope, rowsInScope, usersInScope } from '../access/data-scope.ts'
+import { roleName } from '../access/roles.ts'
 import type {
   Actor,
   BearerRequest,
@@ -11,7 +12,7 @@ import type {
   Session,
 } from '../contract.ts'
 import { businessError } from '../declarations.ts'
-import { User } from '../entities.ts'
+import { Role, User } from '../entities.ts'
 import type { Login } from './login.ts'
 import type { ProvenSession, Sessions } from './sessions.ts'
 import type { TokenCheck } from './token-check.ts'
@@ -68,6 +69,12 @@ export class IdentityService implements Identity {
       if (common === undefined || found.length < ids.length || found.some(({ orgId }) => orgId !== common)) return null
     }
     return common ?? null
+  }
+
+  async findRoles(locale: string, codes?: readonly string[]) {
+    const where = codes === undefined ? {} : { code: { $in: [...codes] } }
+    const found = await this.#db.fork().find(Role, where, { orderBy: { id: 'asc' } })
+    return found.map((role) => ({ id: role.id, code: role.code, name: roleName(role, locale) }))
   }
 
   /** Reads users in batches, so that a caller can stop early. */

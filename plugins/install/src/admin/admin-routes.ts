@@ -1,6 +1,7 @@
 import {
   auditedChanges,
   bulkRateLimit,
+  filterQuery,
   type HttpReply,
   idParams,
   listPage,
@@ -104,6 +105,9 @@ const stateRequestOf = ({ body, reason }: { body: Static<typeof stateBody>; reas
 const started = rangeQuery('startedAt')
 const occurred = rangeQuery('occurredAt', 'id')
 
+const sessionFilter = filterQuery(sessionView, ['status', 'failedStep', 'clientIp'])
+const auditFilter = filterQuery(auditView, ['action', 'status', 'operator', 'sessionId', 'traceId'])
+
 const { route, rawRoute } = routesWith<AdminRouteDependencies>()
 
 const overviewRoutes = [
@@ -147,6 +151,7 @@ const recordRoutes = [
     request: {
       query: Type.Object({
         ...listQuery.properties,
+        ...sessionFilter.properties,
         ...started.properties,
         status: Type.Optional(Type.Enum([...sessionStatuses])),
         keyword,
@@ -160,6 +165,7 @@ const recordRoutes = [
         async (window) =>
           mapListRows(await sessions.list(query, window), (row) => viewOfSession(row, locale, translate)),
         started,
+        sessionFilter,
       ),
   }),
   route({
@@ -199,6 +205,7 @@ const recordRoutes = [
     request: {
       query: Type.Object({
         ...listQuery.properties,
+        ...auditFilter.properties,
         ...occurred.properties,
         action: Type.Optional(Type.String({ maxLength: 64 })),
         status: Type.Optional(outcome),
@@ -212,6 +219,7 @@ const recordRoutes = [
         newestFirst,
         async (window) => mapListRows(await audit.list(query, window), (row) => viewOfAudit(row, locale, translate)),
         occurred,
+        auditFilter,
       ),
   }),
   route({

@@ -1,5 +1,15 @@
 import { findPage } from '@plinth/database'
-import { listPage, listQuery, listResponse, mapListRows, newestFirst, rangeQuery, routesWith, Type } from '@plinth/http'
+import {
+  filterQuery,
+  listPage,
+  listQuery,
+  listResponse,
+  mapListRows,
+  newestFirst,
+  rangeQuery,
+  routesWith,
+  Type,
+} from '@plinth/http'
 import { type Identity, type Principal, requirePrincipal } from '@plinth/iam'
 import { localize } from '@plinth/kernel'
 import { readOnlyResource } from '@plinth/resource'
@@ -49,6 +59,10 @@ const byExpiry = [
 const created = rangeQuery('createdAt', 'id')
 const expires = rangeQuery('expiresAt')
 
+const sourceFilter = filterQuery(sourceView, ['sourceType', 'sourceId', 'granted', 'remaining', 'ruleCode'])
+const balanceFilter = filterQuery(accountView, ['available', 'frozen', 'status', 'updatedAt'])
+const entryFilter = filterQuery(adminLedgerView, ['kind', 'accountId', 'journalId'])
+
 const { route } = routesWith<AdminRouteDependencies>()
 
 /** Runs that remove expired points. */
@@ -74,6 +88,7 @@ export const adminRoutes = [
     request: {
       query: Type.Object({
         ...listQuery.properties,
+        ...balanceFilter.properties,
         ...created.properties,
         ...accountFilter,
       }),
@@ -93,6 +108,7 @@ export const adminRoutes = [
         newestFirst,
         async (window) => mapListRows(await ledger.accounts(filter, window), (account) => viewOfAccount(account, name)),
         created,
+        balanceFilter,
       )
     },
   }),
@@ -104,6 +120,7 @@ export const adminRoutes = [
     request: {
       query: Type.Object({
         ...listQuery.properties,
+        ...entryFilter.properties,
         ...created.properties,
         ...accountFilter,
       }),
@@ -129,6 +146,7 @@ export const adminRoutes = [
           return { ...found, items: found.items.map((entry) => adminViewOfEntry(entry, userIdOfAccount(entry), names)) }
         },
         created,
+        entryFilter,
       )
     },
   }),
@@ -140,6 +158,7 @@ export const adminRoutes = [
     request: {
       query: Type.Object({
         ...listQuery.properties,
+        ...sourceFilter.properties,
         ...expires.properties,
         ...accountFilter,
         status: Type.Enum(sourceStates, { default: 'active' }),
@@ -158,6 +177,7 @@ export const adminRoutes = [
           byExpiry,
           async () => ({ items: [], total: 0, isCapped: false, next: null }),
           expires,
+          sourceFilter,
         )
       const where = account === undefined ? { asset, status } : { accountId: account.id, status }
       return listResponse(
@@ -165,6 +185,7 @@ export const adminRoutes = [
         byExpiry,
         async (window) => mapListRows(await findPage<SourceRow>(db.fork(), SourceRow, where, window), viewOfSource),
         expires,
+        sourceFilter,
       )
     },
   }),

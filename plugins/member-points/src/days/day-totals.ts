@@ -11,6 +11,7 @@ import {
 } from '@plinth/database'
 import {
   count,
+  filterQuery,
   id,
   type ListOrder,
   listPage,
@@ -60,6 +61,8 @@ const dayView = Type.Object({
   expired: withDescription(count, 'Points that expired.'),
 })
 
+const filter = filterQuery(dayView, ['granted', 'returned', 'consumed', 'reversed', 'expired'])
+
 const newestDayFirst: ListOrder = [{ property: 'day', direction: 'desc' }]
 
 const { route } = routesWith<DayRouteDependencies>()
@@ -71,11 +74,19 @@ export const dayRoutes = [
     summary: 'List points granted, returned, spent, revoked and expired by day, newest first',
     description: 'The last few minutes are not included yet.',
     access: { permission: permissionCodes.ledgerView, scope: 'all' },
-    request: { query: Type.Object({ ...listQuery.properties, asset: Type.Optional(pointsAsset) }) },
+    request: {
+      query: Type.Object({ ...listQuery.properties, ...filter.properties, asset: Type.Optional(pointsAsset) }),
+    },
     response: listPage(dayView),
     reasons: [],
     handler: ({ query }, { days }) =>
-      listResponse(query, newestDayFirst, (window) => days.list(query.asset ?? defaultAsset, window)),
+      listResponse(
+        query,
+        newestDayFirst,
+        (window) => days.list(query.asset ?? defaultAsset, window),
+        undefined,
+        filter,
+      ),
   }),
 ]
 

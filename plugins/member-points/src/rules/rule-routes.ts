@@ -1,6 +1,8 @@
 import { filterLabels, type LabelSource } from '@plinth/admin'
+import type { PageWindow } from '@plinth/database'
 import {
   currentVersion,
+  filterQuery,
   id,
   idParams,
   instant,
@@ -68,8 +70,11 @@ const ruleBody = Type.Object({
   ),
 })
 
+const filter = filterQuery(ruleView, ['type', 'asset', 'enabled'])
+
 const ruleQuery = Type.Object({
   ...listQuery.properties,
+  ...filter.properties,
   code: Type.Optional(
     Type.String({ ...ruleCode, description: 'Code of a rule. Returns all its versions, newest first.' }),
   ),
@@ -94,12 +99,13 @@ export const ruleRoutes = [
     reasons: ['member-points.rule-unknown'],
     handler: (request, parts) => {
       const { query } = request
-      return listResponse(query, query.code === undefined ? byCode : byVersion, async (window) => {
+      const find = async (window: PageWindow) => {
         const found = await parts.rules.list({ code: query.code }, window)
         const before = await parts.rules.before(found.items)
         const items = found.items.map((rule) => viewOfRule(request, rule, parts.texts, before.get(rule.id)))
         return { ...found, items }
-      })
+      }
+      return listResponse(query, query.code === undefined ? byCode : byVersion, find, undefined, filter)
     },
   }),
   route({

@@ -2,6 +2,7 @@ import { createStaticLabelSource, type LabelSource } from '@plinth/admin'
 import { type Database, findPage } from '@plinth/database'
 import {
   count,
+  filterQuery,
   id,
   instant,
   line,
@@ -81,6 +82,29 @@ const name = (longest: number) => Type.Optional(line(longest, { minLength: 1 }))
 
 const range = rangeQuery('createdAt', 'id')
 
+const orderFilter = filterQuery(orderView.schema, [
+  'status',
+  'provider',
+  'scene',
+  'userId',
+  'outTradeNo',
+  'asset',
+  'amount',
+  'refundedAmount',
+  'paidAt',
+  'chainName',
+  'transactionHash',
+  'payer',
+])
+const transactionFilter = filterQuery(transactionView, [
+  'outTradeNo',
+  'type',
+  'transactionHash',
+  'amount',
+  'shared',
+  'chainName',
+])
+
 const { route } = routesWith<{ readonly payments: Payments }>()
 
 export const paymentRoutes = [
@@ -92,6 +116,7 @@ export const paymentRoutes = [
     request: {
       query: Type.Object({
         ...listQuery.properties,
+        ...orderFilter.properties,
         ...range.properties,
         status: Type.Optional(Type.Enum(paymentStatuses)),
         provider: name(32),
@@ -112,6 +137,7 @@ export const paymentRoutes = [
           return { ...found, items: found.items.map(orderView.of) }
         },
         range,
+        orderFilter,
       ),
   }),
   route({
@@ -133,6 +159,7 @@ export const paymentRoutes = [
     request: {
       query: Type.Object({
         ...listQuery.properties,
+        ...transactionFilter.properties,
         ...range.properties,
         outTradeNo: Type.Optional(outTradeNo),
         type: name(32),
@@ -159,6 +186,7 @@ export const paymentRoutes = [
           }
         },
         range,
+        transactionFilter,
       ),
   }),
 ]

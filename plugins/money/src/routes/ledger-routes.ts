@@ -1,4 +1,5 @@
 import {
+  filterQuery,
   id,
   idParams,
   line,
@@ -42,6 +43,20 @@ const role = (description: string) => Type.Enum(['owner', 'system'], { default: 
 
 const range = rangeQuery('createdAt', 'id')
 
+const accountFilter = filterQuery(accountSchema, ['asset', 'available', 'frozen', 'owed', 'status', 'updatedAt'])
+const entryFilter = filterQuery(entrySchema, ['asset', 'accountId', 'journalId', 'kind', 'monthKey'])
+const holdFilter = filterQuery(holdSchema, ['accountId', 'amount', 'captured', 'released', 'journalId'])
+const debtFilter = filterQuery(debtSchema, [
+  'accountId',
+  'kind',
+  'deducted',
+  'shortfall',
+  'owed',
+  'recovery',
+  'actor',
+  'reason',
+])
+
 const { route } = routesWith<LedgerRouteDependencies>()
 
 export const ledgerRoutes = [
@@ -53,6 +68,7 @@ export const ledgerRoutes = [
     request: {
       query: Type.Object({
         ...listQuery.properties,
+        ...accountFilter.properties,
         ...range.properties,
         asset,
         role: role('System accounts are the other side of movements. They store no balance.'),
@@ -79,6 +95,7 @@ export const ledgerRoutes = [
         newestFirst,
         async (window) => mapListRows(await ledger.accounts(filter, window), accountView),
         range,
+        accountFilter,
       )
     },
   }),
@@ -127,6 +144,7 @@ export const ledgerRoutes = [
     request: {
       query: Type.Object({
         ...listQuery.properties,
+        ...entryFilter.properties,
         ...range.properties,
         accountId: Type.Optional(id),
         asset,
@@ -152,6 +170,7 @@ export const ledgerRoutes = [
             entryView(entry, namesIn(ledger, request.locale)),
           ),
         range,
+        entryFilter,
       )
     },
   }),
@@ -177,6 +196,7 @@ export const ledgerRoutes = [
     request: {
       query: Type.Object({
         ...listQuery.properties,
+        ...holdFilter.properties,
         ...range.properties,
         accountId: Type.Optional(id),
         state: Type.Enum(['open', 'captured', 'released'], { default: 'open' }),
@@ -193,6 +213,7 @@ export const ledgerRoutes = [
         newestFirst,
         async (window) => mapListRows(await ledger.holds(filter, window), holdView),
         range,
+        holdFilter,
       )
     },
   }),
@@ -201,7 +222,14 @@ export const ledgerRoutes = [
     path: `${root}/debts`,
     summary: 'List amounts that owners had spent before they were taken back, newest first',
     access: { permission: permissionCodes.accountView, scope: 'caller' },
-    request: { query: Type.Object({ ...listQuery.properties, ...range.properties, accountId: Type.Optional(id) }) },
+    request: {
+      query: Type.Object({
+        ...listQuery.properties,
+        ...debtFilter.properties,
+        ...range.properties,
+        accountId: Type.Optional(id),
+      }),
+    },
     response: listPage(debtSchema),
     reasons: [],
     async handler(request, { ledger }) {
@@ -214,6 +242,7 @@ export const ledgerRoutes = [
         newestFirst,
         async (window) => mapListRows(await ledger.debts(filter, window), (debt) => debtView(debt, nameOf)),
         range,
+        debtFilter,
       )
     },
   }),

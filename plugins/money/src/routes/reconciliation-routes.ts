@@ -1,6 +1,7 @@
 import type { AsyncTasks } from '@plinth/async-task'
 import type { Database } from '@plinth/database'
 import {
+  filterQuery,
   idParams,
   line,
   listPage,
@@ -28,6 +29,9 @@ interface ReconciliationRouteDependencies {
 const path = '/api/v1/admin/money/reconciliations'
 
 const range = rangeQuery('createdAt', 'id')
+
+const runFilter = filterQuery(reconciliationView.schema, ['asset', 'state', 'findings', 'finishedAt'])
+const findingFilter = filterQuery(findingView.schema, ['rule', 'accountId', 'journalId', 'expected', 'found'])
 
 const { route } = routesWith<ReconciliationRouteDependencies>()
 
@@ -63,7 +67,7 @@ export const reconciliationRoutes = [
     path,
     summary: 'List reconciliations, newest first',
     access: { permission: permissionCodes.ledgerView, scope: 'all' },
-    request: { query: Type.Object({ ...listQuery.properties, ...range.properties }) },
+    request: { query: Type.Object({ ...listQuery.properties, ...runFilter.properties, ...range.properties }) },
     response: listPage(reconciliationView.schema),
     reasons: [],
     handler: ({ query }, { reconciler }) =>
@@ -72,6 +76,7 @@ export const reconciliationRoutes = [
         newestFirst,
         async (window) => mapListRows(await reconciler.list(window), reconciliationView.of),
         range,
+        runFilter,
       ),
   }),
   route({
@@ -89,12 +94,16 @@ export const reconciliationRoutes = [
     path: `${path}/:id/findings`,
     summary: 'List the differences that a reconciliation found',
     access: { permission: permissionCodes.ledgerView, scope: 'all' },
-    request: { params: idParams, query: listQuery },
+    request: { params: idParams, query: Type.Object({ ...listQuery.properties, ...findingFilter.properties }) },
     response: listPage(findingView.schema),
     reasons: ['money.reconciliation-unknown'],
     handler: ({ params, query }, { reconciler }) =>
-      listResponse(query, newestFirst, async (window) =>
-        mapListRows(await reconciler.findings(params.id, window), findingView.of),
+      listResponse(
+        query,
+        newestFirst,
+        async (window) => mapListRows(await reconciler.findings(params.id, window), findingView.of),
+        undefined,
+        findingFilter,
       ),
   }),
 ]

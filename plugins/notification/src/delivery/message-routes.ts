@@ -1,6 +1,7 @@
 import { type Database, type FoundPage, findPage, type PageWindow } from '@plinth/database'
 import {
   count,
+  filterQuery,
   id,
   idParams,
   instant,
@@ -150,6 +151,17 @@ const viewOf = (message: ListedMessage) => ({
 
 const range = rangeQuery('createdAt', 'id')
 
+const messageFilter = filterQuery(messageView, [
+  'state',
+  'template',
+  'priority',
+  'recipientCount',
+  'senderName',
+  'notBefore',
+  'finishedAt',
+])
+const scheduledFilter = filterQuery(messageView, ['template', 'priority', 'recipientCount', 'senderName', 'notBefore'])
+
 const { route } = routesWith<MessageRouteDependencies>()
 
 /** Routes for the list of messages (document 2 of the specification, "Endpoints"). */
@@ -163,6 +175,7 @@ export const messageRoutes = [
     request: {
       query: Type.Object({
         ...listQuery.properties,
+        ...messageFilter.properties,
         ...range.properties,
         ...sort.properties,
         state: Type.Optional(Type.Enum(messageStates)),
@@ -179,6 +192,7 @@ export const messageRoutes = [
         sort.parse(query.sort),
         async (window) => mapListRows(await list.list({ ...query, rows }, window), viewOf),
         range,
+        messageFilter,
       )
     },
   }),
@@ -187,15 +201,16 @@ export const messageRoutes = [
     path: '/api/v1/admin/notification/scheduled-messages',
     summary: 'List messages that will be sent later, the next one first',
     access: { permission: permissionCodes.messageView, scope: 'caller' },
-    request: { query: Type.Object({ ...listQuery.properties, ...scheduledSort.properties }) },
+    request: {
+      query: Type.Object({ ...listQuery.properties, ...scheduledFilter.properties, ...scheduledSort.properties }),
+    },
     response: listPage(messageView),
     reasons: [],
     handler(request, { list }) {
       const { query } = request
       const rows = callerRows(request, recipientOwner)
-      return listResponse(query, scheduledSort.parse(query.sort), async (window) =>
-        mapListRows(await list.scheduled(rows, window), viewOf),
-      )
+      const find = async (window: PageWindow) => mapListRows(await list.scheduled(rows, window), viewOf)
+      return listResponse(query, scheduledSort.parse(query.sort), find, undefined, scheduledFilter)
     },
   }),
   route({

@@ -2,6 +2,7 @@ import { maxCounted } from '@plinth/database'
 import {
   bulkRateLimit,
   count,
+  filterQuery,
   id,
   idParams,
   instant,
@@ -123,6 +124,20 @@ const once = 'Each retry creates a new row, and the status of the old row become
 
 const range = rangeQuery('createdAt', 'id')
 
+const logFilter = filterQuery(sendLogView, [
+  'status',
+  'channel',
+  'provider',
+  'outcome',
+  'template',
+  'errorCode',
+  'providerCode',
+  'attempt',
+  'recipientCount',
+  'notificationId',
+  'traceId',
+])
+
 const { route } = routesWith<SendLogRouteDependencies>()
 
 /** Routes for the send log (document 2 of the specification, "Send logs"). */
@@ -136,6 +151,7 @@ export const sendLogRoutes = [
     request: {
       query: Type.Object({
         ...listQuery.properties,
+        ...logFilter.properties,
         ...range.properties,
         ...sort.properties,
         channel: Type.Optional(
@@ -158,6 +174,7 @@ export const sendLogRoutes = [
         async (window) =>
           mapListRows(await reader.list({ ...query, rows }, window), (log) => viewOf(log, locale, translator)),
         range,
+        logFilter,
       )
     },
   }),

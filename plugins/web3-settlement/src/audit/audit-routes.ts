@@ -1,5 +1,6 @@
 import {
   bulkResult,
+  filterQuery,
   type HttpRequest,
   id,
   idParams,
@@ -58,6 +59,15 @@ function optionsOf<Code extends string>(
 
 const range = rangeQuery('createdAt', 'id')
 
+const auditFilter = filterQuery(auditView, [
+  'outTradeNo',
+  'chainName',
+  'transactionHash',
+  'handlingStatus',
+  'handledAt',
+])
+const candidateFilter = filterQuery(auditView, ['outTradeNo', 'chainName', 'transactionHash'])
+
 const { route } = routesWith<AuditRouteDependencies>()
 
 async function shown(
@@ -80,7 +90,12 @@ export const auditRoutes = [
     summary: 'List audit logs, newest first',
     access: { permission: permissionCodes.auditView, scope: 'caller' },
     request: {
-      query: Type.Object({ ...listQuery.properties, ...range.properties, outTradeNo: Type.Optional(outTradeNo) }),
+      query: Type.Object({
+        ...listQuery.properties,
+        ...auditFilter.properties,
+        ...range.properties,
+        outTradeNo: Type.Optional(outTradeNo),
+      }),
     },
     response: listPage(auditView),
     reasons: ['web3-settlement.other-orders-out-of-scope', 'web3-settlement.second-person-required'],
@@ -93,6 +108,7 @@ export const auditRoutes = [
         newestFirst,
         async (window) => shown(request, await parts.logs.list(where, callerLogs(request), window), parts),
         range,
+        auditFilter,
       )
     },
   }),
@@ -133,6 +149,7 @@ export const auditRoutes = [
     request: {
       query: Type.Object({
         ...listQuery.properties,
+        ...candidateFilter.properties,
         ...range.properties,
         riskLevel: Type.Optional(Type.Enum(['low', 'medium', 'high'])),
         retryable: flag,
@@ -151,6 +168,7 @@ export const auditRoutes = [
         newestFirst,
         async (window) => shown(request, await parts.logs.candidates(filter, callerLogs(request), window), parts),
         range,
+        candidateFilter,
       )
     },
   }),

@@ -1,4 +1,5 @@
 import {
+  filterQuery,
   type HttpRequest,
   id,
   idParams,
@@ -63,6 +64,8 @@ const latestAttempts = { orderBy: [{ property: 'id', direction: 'desc' }], size:
 
 const range = rangeQuery('createdAt', 'id')
 
+const reviewFilter = filterQuery(reviewView, ['outTradeNo', 'action', 'status', 'heldAt'])
+
 const { route } = routesWith<ReviewRouteDependencies>()
 
 export const reviewRoutes = [
@@ -74,6 +77,7 @@ export const reviewRoutes = [
     request: {
       query: Type.Object({
         ...listQuery.properties,
+        ...reviewFilter.properties,
         ...range.properties,
         outTradeNo: Type.Optional(outTradeNo),
         status: Type.Optional(Type.Enum(reviewStatuses)),
@@ -115,6 +119,7 @@ export const reviewRoutes = [
           return { ...found, items: found.items.map((log) => viewOfReview(log, names)) }
         },
         range,
+        reviewFilter,
       )
     },
   }),

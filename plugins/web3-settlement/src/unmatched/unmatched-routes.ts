@@ -1,5 +1,6 @@
 import {
   count,
+  filterQuery,
   type HttpRequest,
   id,
   idParams,
@@ -137,6 +138,17 @@ const ofDecision = [
 ] as const
 const range = rangeQuery('createdAt', 'id')
 
+const unmatchedFilter = filterQuery(unmatchedView, [
+  'outTradeNo',
+  'kind',
+  'state',
+  'transactionHash',
+  'payer',
+  'receiver',
+  'amount',
+  'handledAt',
+])
+
 const { route } = routesWith<UnmatchedRouteDependencies>()
 
 /** Routes for transfers that settle no order. */
@@ -149,6 +161,7 @@ export const unmatchedRoutes = [
     request: {
       query: Type.Object({
         ...listQuery.properties,
+        ...unmatchedFilter.properties,
         ...range.properties,
         outTradeNo: Type.Optional(outTradeNo),
         state: Type.Optional(Type.Enum(unmatchedStates)),
@@ -173,6 +186,7 @@ export const unmatchedRoutes = [
           return mapListRows(found, viewOf)
         },
         range,
+        unmatchedFilter,
       )
     },
   }),

@@ -45,6 +45,12 @@ export interface Field {
   readonly description?: string
   readonly schema: Json
   readonly labels?: Readonly<Record<string, string>>
+  /** For a filter of a column: its operators in the parameter `filter`. */
+  readonly operators?: readonly ('in' | 'gte' | 'lte' | 'empty')[]
+  /** For a filter of a column: how the list shows it. */
+  readonly as?: Column['as']
+  /** True for a filter that is shown before the user adds it. */
+  readonly isShown?: boolean
   /** Objects to choose from. */
   readonly options?: Omit<Declared.LabelPicker, 'title' | 'optional'>
   /** Operation that returns the choices, or the permission that the user needs for it. */
@@ -126,7 +132,9 @@ export interface Write extends Operation, Pick<Declared.Form, 'reason' | 'tone' 
   readonly titles?: Readonly<Record<string, string>>
 }
 
-export interface Action extends Write, Pick<Declared.Action, 'label' | 'once' | 'confirm' | 'type' | 'undo' | 'leadsTo'> {
+export interface Action
+  extends Write,
+    Pick<Declared.Action, 'label' | 'once' | 'confirm' | 'type' | 'undo' | 'leadsTo'> {
   readonly params: Sources
   readonly query?: Sources
   readonly ask?: readonly Field[]
@@ -196,6 +204,18 @@ interface AnyPage extends Operation {
   readonly live?: PageRefresh
 }
 
+/** Filters, order and columns of a list for all users with a role. */
+export interface SharedView {
+  readonly id: number
+  readonly name: string
+  /** Query of the page address. */
+  readonly search: string
+  /** Name of the role. */
+  readonly role: string
+  /** True if the page opens with the view. */
+  readonly isDefault: boolean
+}
+
 export interface ListPage
   extends AnyPage,
     Pick<Declared.ListPage, 'kind' | 'lead' | 'empty' | 'key' | 'sort' | 'detail'> {
@@ -216,6 +236,11 @@ export interface ListPage
   /** Operation that creates rows from a file, with the maximum number of rows. */
   readonly import?: Operation & { readonly max: number }
   readonly board?: NonNullable<Declared.ListPage['board']> & { readonly values: readonly (string | number | boolean)[] }
+  /** Views that are shared with roles of the user, and the roles with which the user may share views. */
+  readonly shared: {
+    readonly views: readonly SharedView[]
+    readonly roles: readonly { readonly id: number; readonly name: string }[]
+  }
   /** Buttons that open another page. */
   readonly links: NonNullable<Declared.ListPage['links']>
   readonly forms: readonly Form[]

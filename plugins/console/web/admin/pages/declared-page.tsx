@@ -236,6 +236,7 @@ function RelatedDetail({ page, filter }: RelatedProps<DetailPage>) {
 function RelatedList({ page, filter }: RelatedProps<ListPage>) {
   const [state, setState] = useState<Omit<ListState, 'set' | 'next' | 'back'>>({
     filters: {},
+    conditions: [],
     search: '',
     time: allTime,
     sort: undefined,

@@ -16,11 +16,13 @@ export const withoutPosition = <V>(query: Readonly<Record<string, V>>): Readonly
 export function exportOf(
   api: Api,
   { id }: ListPage,
-  query: Readonly<Record<string, string | number>>,
+  query: Readonly<Record<string, string | number | readonly string[]>>,
   columns: readonly Column[],
   locale: string,
 ): string {
-  const filters = Object.entries(withoutPosition(query)).map(([name, value]) => [name, String(value)])
+  const filters = Object.entries(withoutPosition(query)).flatMap(([name, value]) =>
+    [value].flat().map((one) => [name, String(one)]),
+  )
   return api.addressOf(pageRows, {
     params: { id },
     query: { filters: new URLSearchParams(filters).toString(), columns: columns.map(({ field }) => field), locale },

@@ -2,11 +2,15 @@ import { useMemo } from 'react'
 import { useSearchParams } from 'wouter'
 import type { ListPage } from '../api/page-types.ts'
 import type { SavedView } from '../shell/kept.ts'
+import { isColumnFilter, printCondition } from './conditions.ts'
 import { allTime, rangeIn, type TimeRange } from './time-range.ts'
 
 /** State of a list, as stored in the address. */
 export interface ListState {
+  /** Values of parameters. */
   readonly filters: Readonly<Record<string, string>>
+  /** Conditions for columns, in the form of `printCondition`. */
+  readonly conditions: readonly string[]
   readonly search: string
   readonly time: TimeRange
   readonly sort: string | undefined
@@ -16,6 +20,7 @@ export interface ListState {
   readonly trail: readonly string[]
   set(change: {
     readonly filters?: Readonly<Record<string, string>>
+    readonly conditions?: readonly string[]
     readonly search?: string
     readonly time?: TimeRange
     readonly sort?: string
@@ -29,6 +34,7 @@ export interface ListState {
 export const searchName = 'q'
 /** Parameter of the address that shows the board in place of the list. */
 export const boardName = 'board'
+const filterName = 'filter'
 const sortName = 'sort'
 const columnsName = 'columns'
 const trailName = 'after'
@@ -46,22 +52,26 @@ export function useListState({
 }: Pick<ListPage, 'filters' | 'sorts' | 'sort' | 'columns' | 'range'>): ListState {
   const [params, setParams] = useSearchParams()
   return useMemo(() => {
-    const given = Object.fromEntries(
-      filters.flatMap(({ name }) => {
-        const value = params.get(name)
-        return value === null || value === '' ? [] : [[name, value]]
-      }),
-    )
+    const named = (isColumn: boolean) =>
+      filters.flatMap((filter) => {
+        const value = params.get(filter.name) ?? ''
+        return value === '' || isColumnFilter(filter) !== isColumn ? [] : [[filter.name, value] as const]
+      })
+    const given = Object.fromEntries(named(false))
+    // Links of pages and older addresses have a parameter with one value for a column.
+    const values = named(true).map(([name, value]) => printCondition({ name, operator: 'in', values: [value] }))
+    const conditions = [...params.getAll(filterName), ...values]
     const requested = params.get(sortName) ?? firstSort
     const sort = requested !== undefined && sorts.includes(requested.replace(/^-/, '')) ? requested : undefined
     const trail = params.getAll(trailName)
     const search = params.get(searchName) ?? ''
     const time = range === undefined ? allTime : rangeIn(params)
-    const named = params.get(columnsName)?.split(',') ?? []
-    const found = all.flatMap(({ field }) => (named.includes(field) ? [field] : []))
+    const shown = params.get(columnsName)?.split(',') ?? []
+    const found = all.flatMap(({ field }) => (shown.includes(field) ? [field] : []))
     const columns = found.length === 0 ? undefined : found
     const write = (next: Omit<ListState, 'set' | 'next' | 'back'>, replace = false) => {
       const written = new URLSearchParams(Object.entries(next.filters).filter(([, value]) => value !== ''))
+      for (const condition of next.conditions) written.append(filterName, condition)
       if (next.search !== '') written.set(searchName, next.search)
       for (const [name, value] of Object.entries(next.time)) if (value !== '') written.set(name, value)
       if (next.sort !== undefined && next.sort !== firstSort) written.set(sortName, next.sort)
@@ -70,7 +80,7 @@ export function useListState({
       for (const cursor of next.trail) written.append(trailName, cursor)
       setParams(written, { replace })
     }
-    const state = { filters: given, search, time, sort, columns, trail }
+    const state = { filters: given, conditions, search, time, sort, columns, trail }
     return {
       ...state,
       // A change of the columns does not change the rows, so the position is kept.
@@ -89,4 +99,4 @@ export function searchOfView(params: URLSearchParams): string {
   return kept.toString()
 }
 
-export const addressOfView = ({ page, search }: SavedView): string => `/${page}?${search}`
+export const addressOfView = ({ page, search }: Pick<SavedView, 'page' | 'search'>): string => `/${page}?${search}`

@@ -1,13 +1,32 @@
 import { Button, Checkbox, Table } from '@mantine/core'
-import { IconArrowDown, IconArrowUp, IconChevronRight, IconDownload, IconPlus, IconRefresh, IconUpload } from '@tabler/icons-react'
-import { useQuery } from '@tanstack/react-query'
-import { type KeyboardEvent, lazy, type MouseEvent, type ReactNode, Suspense, useEffect, useId, useRef, useState } from 'react'
+import {
+  IconArrowDown,
+  IconArrowUp,
+  IconChevronRight,
+  IconDownload,
+  IconPlus,
+  IconRefresh,
+  IconUpload,
+} from '@tabler/icons-react'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import {
+  type KeyboardEvent,
+  lazy,
+  type MouseEvent,
+  type ReactNode,
+  Suspense,
+  useEffect,
+  useId,
+  useRef,
+  useState,
+} from 'react'
 import { Link, useLocation } from 'wouter'
 import { siteName, useLanguage } from '../../app/app.tsx'
 import { Boundary } from '../../app/boundary.tsx'
 import { CallFailure } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
 import { usePolling } from '../api/live.tsx'
+import type { Account } from '../api/operations.ts'
 import type { Column, Form, ListPage } from '../api/page-types.ts'
 import { type Row, type Rows, rowsOf, valueAt } from '../api/row-values.ts'
 import { useWhyNot } from '../api/why-not.ts'
@@ -20,6 +39,7 @@ import { useSite } from '../shell/site-context.ts'
 import { useZone } from '../shell/zone.ts'
 import { Cell, isNumeric } from './cell.tsx'
 import { ColumnEdge } from './column-edge.tsx'
+import { sentConditions } from './conditions.ts'
 import { FilterBar } from './filter-bar.tsx'
 import { BulkBar, FormDialog } from './forms/action-dialogs.tsx'
 import { chosenColumns, columnsOf, differenceOf, exportOf, withoutPosition } from './list-columns.ts'
@@ -29,7 +49,7 @@ import { ListTotals } from './list-totals.tsx'
 import classes from './list-view.module.css'
 import { LoadFailure, Waiting } from './load-state.tsx'
 import { RowActions } from './row-actions.tsx'
-import { SavedViews } from './saved-views.tsx'
+import { SavedViews, useDefaultView } from './saved-views.tsx'
 import { columnText, useFormats } from './shown-value.ts'
 import { TimeFilter } from './time-filter.tsx'
 import { allTime, boundsOf } from './time-range.ts'
@@ -48,6 +68,7 @@ export function ListView({ page }: { readonly page: ListPage }) {
   const whyNot = useWhyNot()
   const state = useListState(page)
   const { translate } = useLanguage()
+  useDefaultView(page)
   const [form, setForm] = useState<Form>()
   const [isImporting, setImporting] = useState(false)
   useEffect(() => {
@@ -144,9 +165,11 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
   const onUndo = useCellUndo(page)
   const isBoard = useIsBoard() && page.board !== undefined
   const cursor = state.trail.at(-1)
-  const query: Record<string, string | number> = {
+  const client = useQueryClient()
+  const query: Record<string, string | number | readonly string[]> = {
     ...state.filters,
     ...fixed,
+    ...(state.conditions.length === 0 ? {} : { filter: state.conditions }),
     ...(page.search === undefined || state.search === '' ? {} : { [page.search.name]: state.search }),
     ...(state.sort === undefined ? {} : { sort: state.sort }),
     ...(cursor === undefined ? {} : { cursor }),
@@ -156,12 +179,19 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
   // Fixed filters are path parameters or filters of the list.
   const params = Object.fromEntries(Object.entries(fixed).filter(([name]) => page.path.includes(`{${name}}`)))
   for (const name of Object.keys(params)) delete query[name]
+  /** Returns the limits and conditions that depend on the time and the user. */
+  const limits = () => {
+    const now = Date.now()
+    const userId = client.getQueryData<Account>(['account'])?.id
+    const filter = sentConditions(state.conditions, page.filters, { userId, now, zone })
+    return { ...boundsOf(state.time, now, zone), ...(filter.length === 0 ? {} : { filter }) }
+  }
   const rows = useQuery({
     enabled: !isBoard,
     queryKey: [page.operation, params, query, state.time, zone],
     queryFn: async ({ signal }) => {
-      const bounds = boundsOf(state.time, Date.now(), zone)
-      return rowsOf(await api.call<Rows | readonly Row[]>(page, { params, query: { ...query, ...bounds }, signal }))
+      const sent = { ...query, ...limits() }
+      return rowsOf(await api.call<Rows | readonly Row[]>(page, { params, query: sent, signal }))
     },
     placeholderData: (last) => last,
     refetchInterval: usePolling()(page.live, liveMs),
@@ -169,11 +199,11 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
   const columns = page.columns.filter(({ field }) => shown.has(field))
   const pickable = page.bulk.length > 0
   const { data } = rows
-  const clear = () => state.set({ filters: {}, search: '', time: allTime })
+  const clear = () => state.set({ filters: {}, conditions: [], search: '', time: allTime })
   // The address may contain values that the server rejects and that no control shows. A button then clears the filters.
   const isRejected = rows.error instanceof CallFailure && rows.error.kind === 'invalid'
   const isTimed = state.time.from !== '' || state.time.to !== ''
-  const isFiltered = state.search !== '' || isTimed || Object.keys(state.filters).length > 0
+  const isFiltered = state.search !== '' || isTimed || Object.keys(state.filters).length + state.conditions.length > 0
   const onWidth = (field: string, width: number | undefined) => {
     const { [field]: _, ...others } = choice.widths ?? {}
     kept.setList(page.id, { widths: width === undefined ? others : { ...others, [field]: width } })
@@ -187,7 +217,11 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
     <section aria-busy={rows.isFetching} className={classes.rowset}>
       <div className={classes.tools}>
         {page.search !== undefined && <SearchField title={page.search.title} state={state} />}
-        <FilterBar filters={page.filters.filter(({ name }) => !(name in fixed))} state={state} />
+        <FilterBar
+          filters={page.filters.filter(({ name }) => !(name in fixed))}
+          state={state}
+          rows={data?.items ?? []}
+        />
         {page.range !== undefined && (
           <TimeFilter title={page.range.title} range={state.time} onChange={(time) => state.set({ time })} />
         )}
@@ -199,13 +233,7 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
             size="sm"
             component="a"
             download=""
-            href={exportOf(
-              api,
-              page,
-              { ...query, ...params, ...boundsOf(state.time, Date.now(), zone) },
-              columns,
-              language,
-            )}
+            href={exportOf(api, page, { ...query, ...params, ...limits() }, columns, language)}
             aria-label={translate('admin.export')}
             title={translate('admin.export')}
           >
@@ -232,7 +260,12 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
       {isBoard && (
         <Boundary>
           <Suspense fallback={<Waiting lines={6} height={20} />}>
-            <BoardView {...{ page, params }} query={withoutPosition(query)} onChoose={choose} />
+            <BoardView
+              {...{ page, params, limits }}
+              query={withoutPosition(query)}
+              time={[state.time, zone]}
+              onChoose={choose}
+            />
           </Suspense>
         </Boundary>
       )}

@@ -52,21 +52,37 @@ export function TimeFilter({ title, range, presets = allPresets, maxDays, onChan
         </Button>
       </Popover.Target>
       <Popover.Dropdown aria-label={title}>
-        {presets.length > 0 && (
-          <div className={classes.presets}>
-            <PresetButton isChosen={from === '' && to === ''} onChoose={() => choose(allTime)}>
-              {translate('admin.any')}
-            </PresetButton>
-            {presets.map((preset) => (
-              <PresetButton key={preset} isChosen={from === preset} onChoose={() => choose({ from: preset, to: '' })}>
-                {translate(`admin.time.${preset}`)}
-              </PresetButton>
-            ))}
-          </div>
-        )}
-        <ExactTime range={range} maxDays={maxDays} onChoose={choose} />
+        <TimeChoice {...{ range, presets, maxDays }} onChoose={choose} />
       </Popover.Dropdown>
     </Popover>
+  )
+}
+
+interface TimeChoiceProps extends Pick<TimeFilterProps, 'range' | 'presets'> {
+  readonly maxDays?: number | undefined
+  onChoose(range: TimeRange): void
+}
+
+/** Presets, and two fields for exact times. */
+export function TimeChoice({ range, presets = allPresets, maxDays, onChoose }: TimeChoiceProps) {
+  const { translate } = useLanguage()
+  const { from, to } = range
+  return (
+    <>
+      {presets.length > 0 && (
+        <div className={classes.presets}>
+          <PresetButton isChosen={from === '' && to === ''} onChoose={() => onChoose(allTime)}>
+            {translate('admin.any')}
+          </PresetButton>
+          {presets.map((preset) => (
+            <PresetButton key={preset} isChosen={from === preset} onChoose={() => onChoose({ from: preset, to: '' })}>
+              {translate(`admin.time.${preset}`)}
+            </PresetButton>
+          ))}
+        </div>
+      )}
+      <ExactTime range={range} maxDays={maxDays} onChoose={onChoose} />
+    </>
   )
 }
 

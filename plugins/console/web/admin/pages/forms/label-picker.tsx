@@ -120,7 +120,7 @@ interface LabelPickerProps extends PickerProps {
 }
 
 /** The list of choices is rendered inside the dialog. Its CSS class makes it scroll. */
-const dropdown = {
+export const dropdown = {
   comboboxProps: { withinPortal: false, floatingStrategy: 'fixed' },
   withScrollArea: false,
   classNames: { options: classes.options ?? '' },

@@ -12,6 +12,7 @@ import { useWhyNot } from '../../api/why-not.ts'
 import { useSite } from '../../shell/site-context.ts'
 import { toasts } from '../../shell/toasts.ts'
 import { Cell } from '../cell.tsx'
+import { conditionsOn, valuesOf } from '../conditions.ts'
 import { LoadFailure, Waiting } from '../load-state.tsx'
 import { isActionAvailable, isFile } from '../row-actions.tsx'
 import { columnText, useFormats } from '../shown-value.ts'
@@ -33,6 +34,10 @@ interface BoardViewProps {
   readonly params: Readonly<Record<string, string>>
   /** Filters, search and order of the list, without its position. */
   readonly query: Readonly<Record<string, string | number | readonly string[]>>
+  /** Time range and zone of the list. */
+  readonly time: readonly unknown[]
+  /** Returns the parameters that depend on the time and the user. */
+  limits(): Readonly<Record<string, string | readonly string[]>>
   onChoose(chosen: ChosenAction): void
 }
 
@@ -47,7 +52,7 @@ interface Drag {
  * Shows the rows of a list as cards in columns. A card can be moved only where an action of its row leads. The card stays in
  * its column until the server has moved it, so it is never in a wrong one. It is the default export, because `lazy` loads it.
  */
-export default function BoardView({ page, params, query, onChoose }: BoardViewProps) {
+export default function BoardView({ page, params, query, time, limits, onChoose }: BoardViewProps) {
   const { translate } = useLanguage()
   const whyNot = useWhyNot()
   const [drag, setDrag] = useState<Drag>()
@@ -55,8 +60,10 @@ export default function BoardView({ page, params, query, onChoose }: BoardViewPr
   const sought = useRef<string>(undefined)
   const { column: field, values } = page.board as NonNullable<ListPage['board']>
   const column = page.columns.find((one) => one.field === field) as Column
-  const { [field]: chosen, ...others } = query
-  const shown = values.filter((value) => chosen === undefined || [chosen].flat().map(String).includes(String(value)))
+  const { [field]: equal = [], ...others } = query
+  const conditions = conditionsOn([query['filter'] ?? []].flat().map(String), field)
+  const wanted = [...valuesOf(conditions, 'in'), ...[equal].flat().map(String)]
+  const shown = values.filter((value) => wanted.length === 0 || wanted.includes(String(value)))
   const words: Readonly<Record<string, string>> = { true: translate('admin.yes'), false: translate('admin.no') }
   const titleOf = (value: Value) => {
     const word = labelOf(column, value) ?? words[String(value)] ?? String(value)
@@ -82,7 +89,7 @@ export default function BoardView({ page, params, query, onChoose }: BoardViewPr
       {shown.map((value) => (
         <BoardColumn
           key={String(value)}
-          {...{ page, params, value, titleOf, moveOf, sought, onChoose }}
+          {...{ page, params, time, limits, value, titleOf, moveOf, sought, onChoose }}
           query={{ ...others, [field]: String(value) }}
           accepts={drag === undefined ? undefined : moveOf(drag.row, value)?.allowed === true}
           isOver={drag?.over === String(value)}
@@ -109,6 +116,8 @@ interface CardsProps {
 interface BoardColumnProps extends CardsProps {
   readonly params: BoardViewProps['params']
   readonly query: BoardViewProps['query']
+  readonly time: BoardViewProps['time']
+  readonly limits: BoardViewProps['limits']
   readonly value: Value
   /** While a card is moved: true if it can be dropped here. */
   readonly accepts: boolean | undefined
@@ -116,14 +125,18 @@ interface BoardColumnProps extends CardsProps {
 }
 
 /** Shows the rows with one value. It reads its first cards, and more of them when the user asks. */
-function BoardColumn({ page, params, query, value, titleOf, accepts, isOver, ...cards }: BoardColumnProps) {
+function BoardColumn(props: BoardColumnProps) {
+  const { page, params, query, time, limits, value, titleOf, accepts, isOver, ...cards } = props
   const { translate } = useLanguage()
   const api = useApi()
   const [size, setSize] = useState(step)
   const asked = { ...query, ...(page.isPaged && { size }), ...(page.canCount && { count: 'capped' }) }
   const rows = useQuery({
-    queryKey: [page.operation, params, asked],
-    queryFn: async ({ signal }) => rowsOf(await api.call<Rows | readonly Row[]>(page, { params, query: asked, signal })),
+    queryKey: [page.operation, params, asked, ...time],
+    queryFn: async ({ signal }) => {
+      const sent = { ...asked, ...limits() }
+      return rowsOf(await api.call<Rows | readonly Row[]>(page, { params, query: sent, signal }))
+    },
     placeholderData: (last) => last,
     refetchInterval: usePolling()(page.live, liveMs),
   })
@@ -139,7 +152,8 @@ function BoardColumn({ page, params, query, value, titleOf, accepts, isOver, ...
       aria-busy={rows.isFetching}
     >
       <h2>
-        {title} <span>{data?.total === null ? '' : `${data?.total ?? ''}${data?.counted === 'capped' ? '+' : ''}`}</span>
+        {title}{' '}
+        <span>{data?.total === null ? '' : `${data?.total ?? ''}${data?.counted === 'capped' ? '+' : ''}`}</span>
       </h2>
       {rows.error !== null && <LoadFailure error={rows.error} onRetry={() => void rows.refetch()} />}
       {data === undefined && rows.error === null && <Waiting lines={3} height={56} />}
