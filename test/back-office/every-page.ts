@@ -77,8 +77,14 @@ export async function walkPages(
     for (const detail of details) {
       const inRow = page.locator(`main tbody a[href*="/${detail}/"]`)
       const link = ((await inRow.count()) > 0 ? inRow : page.locator(`main a[href$="/${detail}"]`)).first()
-      if ((await link.count()) === 0) continue
-      await openAt(page, new URL((await link.getAttribute('href')) ?? '', page.url()).href)
+      // A page that shows the first rows of a list has a link to the list only if there are more.
+      const address = (await link.count()) > 0 ? await link.getAttribute('href') : detail
+      await openAt(page, new URL(address ?? '', page.url()).href)
+      if ((await page.locator('main [role=alert]').count()) > 0) {
+        // The page needs an object, and there is none.
+        await openAt(page, `${url}${id}`)
+        continue
+      }
       opened.add(detail)
       await look({ name: detail, part: 'main' })
       if (dialogs) await walkDialogs(page, detail, look)

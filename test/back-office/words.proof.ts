@@ -19,6 +19,15 @@ const copied: readonly (readonly [what: string, page: string, text: RegExp])[] =
 t.test('every page and dialog shows words in both languages', { skip, timeout: 1_800_000 }, async (t) => {
   const { root, url, typed } = await startWithRows((work) => t.teardown(work), { plugins: [acme] })
   await root('POST', 'admin/acme/depots', { name: 'North', city: 'Oslo' })
+  // The second change waits for another operator.
+  for (const [key, value] of [
+    ['platform.system-config.approval.keys', ['platform.site.title']],
+    ['platform.site.title', 'Tea Rooms'],
+  ] as const)
+    await root('POST', 'admin/system-config/changes', {
+      changes: [{ key, action: 'set', value }],
+      reason: 'Two people decide',
+    })
   for (const language of ['en', 'zh-CN'] as const) {
     await t.test(language, async (t) => {
       const options = { locale: language, timezoneId: 'Europe/Berlin' }
