@@ -404,7 +404,7 @@ t.test('every tile shows a number of its operation, and opens a page with its fi
   for (const { path, query, field } of shown) {
     const { code, data } = await asRoot(`${path}?${new URLSearchParams(query)}`)
     t.equal(code, '200', path)
-    for (const row of data.items) t.ok(field in row, `${path}: ${field}`)
+    for (const row of data.items ?? data) t.ok(field in row, `${path}: ${field}`)
   }
   const sound = {
     id: 'probe.users',
@@ -416,6 +416,11 @@ t.test('every tile shows a number of its operation, and opens a page with its fi
   } as const
   t.strictSame(tileProblems([sound], operations, around), [])
   const wrong: readonly (readonly [change: object, problem: string])[] = [
+    [
+      { field: 'state', source: 'getAdminNotificationChannels', range: false, good: ['raedy'] },
+      '"raedy" is not a value of "state"',
+    ],
+    [{ field: 'nothing', good: ['ready'] }, '"nothing" is not a member of the result'],
     [{ source: 'getNothing' }, 'no loaded plugin provides the operation "getNothing"'],
     [
       { source: 'getAdminIamRoles', field: 'version' },

@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Tile } from '../web/admin/api/page-types.ts'
 import { isOverviewPreset, queryOf, spansOf } from '../web/admin/overview/overview-range.ts'
-import { changeOf, sumsOf } from '../web/admin/overview/tile-data.ts'
+import { changeOf, partOf, sumsOf } from '../web/admin/overview/tile-data.ts'
 
 const at = (text: string) => Date.parse(text)
 const iso = ({ from, to }: { readonly from: number; readonly to: number }) =>
@@ -76,6 +76,16 @@ t.test('a tile adds up rows, each unit apart and as integers', (t) => {
     { code: 'gbp', value: -4n },
   ])
   t.strictSame(sumsOf({ ...tile, currency: 'asset' }, [{ asset: 'eur', sum: '0' }]), [{ code: 'eur', value: 0n }])
+  t.strictSame(sumsOf({ ...tile, currency: 'asset' }, []), [{ code: '', value: 0 }], 'no rows')
+  t.end()
+})
+
+t.test('a tile counts the rows with a good value, of those that are good or bad', (t) => {
+  const states = { ...tile, field: 'state', good: ['ready'] }
+  const rows = ['ready', 'failing', 'off', 'ready'].map((state) => ({ state }))
+  t.strictSame(partOf(states, rows), { count: 2, total: 4 })
+  t.strictSame(partOf({ ...states, bad: ['failing'] }, { items: rows, total: 4 }), { count: 2, total: 3 })
+  t.strictSame(partOf(states, []), { count: 0, total: 0 })
   t.end()
 })
 

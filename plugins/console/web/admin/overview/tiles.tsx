@@ -108,7 +108,8 @@ function Figure({ tile, sum: { code, value }, earlier }: FigureProps) {
   return (
     <div className={classes.figure}>
       <p className={classes.value}>{textOf(value)}</p>
-      {tile.range === true && (
+      {/* Without a currency there is no number to compare with. */}
+      {tile.range === true && (tile.currency === undefined || code !== '') && (
         <p className={classes.change}>
           {change !== undefined && change !== 0 && (
             <span data-tone={tone}>
