@@ -1,5 +1,5 @@
-import type { PageWindow } from '@plinth/database'
 import { filterLabels, type LabelSource } from '@plinth/admin'
+import type { PageWindow } from '@plinth/database'
 import {
   currentVersion,
   filterQuery,
