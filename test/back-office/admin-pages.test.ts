@@ -190,8 +190,10 @@ const withoutPage: Readonly<Record<string, string>> = {
   getAdminSchedulerTasksByNameRuns: 'the runs of all tasks can be filtered',
   getAdminSystemConfigKeysByKey: 'the list of keys has it',
   getAdminWeb3PaymentSettlementAuditLogsCompensationMetadata: 'the pages have the texts of these values',
+  deleteAdminConsoleViewsById: 'the menu of views calls it',
   getAdminWeb3PaymentSettlementReviewLogsByIdAttempts: 'the page of the review has its attempts',
   postAdminStorageUploads: 'the fields for files call it',
+  putAdminConsoleViews: 'the menu of views calls it',
   putConsoleAttention: 'the overview calls it',
   postAdminWeb3PaymentConfirmationsBatch: 'one order at a time is asked about; many are reviewed',
 }

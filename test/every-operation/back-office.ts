@@ -6,6 +6,10 @@ export async function callConsole({ admin }: Scene): Promise<void> {
   const { items } = await assertSuccess(admin.GET('/api/v1/admin/console/attention'))
   const mark = { params: { path: { id: String(items[0]?.['id']) } }, body: { doneCount: 1 } }
   await assertSuccess(admin.PUT('/api/v1/admin/console/attention/{id}', mark))
+  const roles = await assertSuccess(admin.GET('/api/v1/admin/iam/roles', { params: { query: { size: 1 } } }))
+  const view = { page: 'iam.users', roleId: roles.items[0]?.id ?? 0, name: 'Monday', search: 'q=a', isDefault: false }
+  const { id } = await assertSuccess(admin.PUT('/api/v1/admin/console/views', { body: view }))
+  await assertSuccess(admin.DELETE('/api/v1/admin/console/views/{id}', { params: { path: { id } } }))
   const charts = await assertSuccess(admin.GET('/api/v1/admin/console/charts'))
   const measured = charts.items.find((chart) => String(chart['path']).endsWith('/points'))
   const path = { id: String(measured?.['id']) }

@@ -20,7 +20,16 @@ type Row = Readonly<Record<string, unknown>>
 type Rows = (query: object) => Promise<readonly Row[]>
 
 /** Parameters of the page and of the order, and those of the time range. */
-const otherParameters: ReadonlySet<string> = new Set(['page', 'size', 'cursor', 'count', 'sort', 'from', 'to'])
+const otherParameters: ReadonlySet<string> = new Set([
+  'page',
+  'size',
+  'cursor',
+  'count',
+  'sort',
+  'filter',
+  'from',
+  'to',
+])
 
 /** Filters that all rows of this test match. */
 const unproven: ReadonlySet<string> = new Set(['/api/v1/notifications/inbox unreadOnly'])
