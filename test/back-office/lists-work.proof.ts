@@ -45,30 +45,41 @@ const file = (lines: readonly string[]) => ({
   buffer: Buffer.from(lines.join('\r\n')),
 })
 
-t.test('200 rows with three faults are imported, and the faults are reported', { skip, timeout: 300_000 }, async (t) => {
-  const { page, complaints } = await start()
-  await page.getByRole('button', { name: 'Import a CSV file' }).click()
-  const dialog = page.getByRole('dialog')
-  await dialog.getByLabel('CSV file').setInputFiles({ ...file([]), buffer: Buffer.from([0xff, 0xfe, 0x41]) })
-  await dialog.getByText('The file is not in UTF-8').waitFor()
-  await dialog.getByLabel('CSV file').setInputFiles(file(csv))
-  await dialog.getByText('200 rows: 197 can be imported, 3 problems').waitFor()
-  t.same(await dialog.locator('tbody td:nth-child(-n+2)').allTextContents(), ['12', 'Code', '22', 'Code', '32', 'Value'])
-  t.same(await findAccessibilityProblems(page), [])
-  await saveScreenshot(page, 'import-checked')
-  const [download] = await Promise.all([
-    page.waitForEvent('download'),
-    dialog.getByRole('button', { name: 'Download all problems' }).click(),
-  ])
-  t.equal(download.suggestedFilename(), `${list}.csv`)
-  t.equal((await root('GET', path)).total, 0, 'the check has written nothing')
-  await dialog.getByRole('button', { name: 'Import the 197 rows without problems' }).click()
-  await dialog.getByText('197 of 200 rows imported').waitFor()
-  await page.keyboard.press('Escape')
-  await page.locator('main tbody tr', { hasText: 'GIFT-199' }).waitFor()
-  t.equal((await root('GET', `${path}?count=exact`)).total, 197)
-  t.same(complaints, [])
-})
+t.test(
+  '200 rows with three faults are imported, and the faults are reported',
+  { skip, timeout: 300_000 },
+  async (t) => {
+    const { page, complaints } = await start()
+    await page.getByRole('button', { name: 'Import a CSV file' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('CSV file').setInputFiles({ ...file([]), buffer: Buffer.from([0xff, 0xfe, 0x41]) })
+    await dialog.getByText('The file is not in UTF-8').waitFor()
+    await dialog.getByLabel('CSV file').setInputFiles(file(csv))
+    await dialog.getByText('200 rows: 197 can be imported, 3 problems').waitFor()
+    t.same(await dialog.locator('tbody td:nth-child(-n+2)').allTextContents(), [
+      '12',
+      'Code',
+      '22',
+      'Code',
+      '32',
+      'Value',
+    ])
+    t.same(await findAccessibilityProblems(page), [])
+    await saveScreenshot(page, 'import-checked')
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      dialog.getByRole('button', { name: 'Download all problems' }).click(),
+    ])
+    t.equal(download.suggestedFilename(), `${list}.csv`)
+    t.equal((await root('GET', path)).total, 0, 'the check has written nothing')
+    await dialog.getByRole('button', { name: 'Import the 197 rows without problems' }).click()
+    await dialog.getByText('197 of 200 rows imported').waitFor()
+    await page.keyboard.press('Escape')
+    await page.locator('main tbody tr', { hasText: 'GIFT-199' }).waitFor()
+    t.equal((await root('GET', `${path}?count=exact`)).total, 197)
+    t.same(complaints, [])
+  },
+)
 
 t.test('a cell is edited in place, with undo, errors and conflicts', { skip, timeout: 300_000 }, async (t) => {
   const { page, complaints } = await start()
@@ -80,8 +91,7 @@ t.test('a cell is edited in place, with undo, errors and conflicts', { skip, tim
   t.equal(await row.getByRole('button', { name: 'Change Code: GIFT-199' }).count(), 0, 'the code is fixed')
 
   await row.getByRole('button', { name: 'Change Holder: GIFT-199' }).focus()
-  for (let step = 0; step < 6 && !(await isFocused(pencil)); step++)
-    await page.keyboard.press('ArrowRight')
+  for (let step = 0; step < 6 && !(await isFocused(pencil)); step++) await page.keyboard.press('ArrowRight')
   await page.keyboard.press('Enter')
   await note.waitFor()
   await page.keyboard.type('For the anniversary')
@@ -125,7 +135,10 @@ t.test('a cell is edited in place, with undo, errors and conflicts', { skip, tim
   await popover.getByLabel('Value').fill('12.5')
   await page.keyboard.press('Enter')
   await until(async () => (await one()).value === 1_250, 'an amount is typed in its main unit')
-  t.same(complaints.splice(0).filter((line) => !line.includes('409')), [])
+  t.same(
+    complaints.splice(0).filter((line) => !line.includes('409')),
+    [],
+  )
 })
 
 t.test('cards are moved with the pointer and with the keyboard', { skip, timeout: 300_000 }, async (t) => {

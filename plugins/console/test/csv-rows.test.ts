@@ -1,5 +1,6 @@
 /** Files of the export are read unchanged, and no text makes the reader fail or slow. */
 import { csvText } from '@plinth/async-task'
+import { throwsWith } from '@plinth/dev/testing'
 import fc from 'fast-check'
 import t from 'tap'
 import { CsvQuoteError, csvRows } from '../src/admin/csv-rows.ts'
@@ -7,9 +8,12 @@ import { CsvQuoteError, csvRows } from '../src/admin/csv-rows.ts'
 const cell = fc.oneof(
   fc.string({ unit: 'grapheme', maxLength: 12 }),
   fc
-    .array(fc.constantFrom('"', "'", ',', ';', '\t', '\r\n', '\n', '\r', '=', '+', '-', '@', '＝', ' ', '\uFEFF', '1', '券'), {
-      maxLength: 8,
-    })
+    .array(
+      fc.constantFrom('"', "'", ',', ';', '\t', '\r\n', '\n', '\r', '=', '+', '-', '@', '＝', ' ', '\uFEFF', '1', '券'),
+      {
+        maxLength: 8,
+      },
+    )
     .map((parts) => parts.join('')),
 )
 const tables = fc
@@ -32,7 +36,10 @@ t.test('an exported file is read unchanged, whatever its texts contain', () =>
     fc.asyncProperty(tables, async (rows) => {
       const read = csvRows(await exported(rows), 100)
       const filled = rows.filter((row) => row.some((text) => text !== ''))
-      t.same(read.slice(1).map(({ cells }) => cells), filled)
+      t.same(
+        read.slice(1).map(({ cells }) => cells),
+        filled,
+      )
     }),
   ),
 )
@@ -52,7 +59,11 @@ t.test('any text is read or rejected with its line, and lines are counted as an 
     { line: 3, cells: ['1\n2', '3'] },
     { line: 5, cells: ['4', '5'] },
   ])
-  t.same(csvRows('a\rb\rc', 2).map(({ cells }) => cells), [['a'], ['b']], 'reading stops after the limit')
+  t.same(
+    csvRows('a\rb\rc', 2).map(({ cells }) => cells),
+    [['a'], ['b']],
+    'reading stops after the limit',
+  )
   t.end()
 })
 
@@ -64,7 +75,7 @@ t.test('a line of one million characters is read in one pass', (t) => {
   t.equal(plain?.cells[0]?.length, 1_000_000)
   t.equal(quoted?.cells[0]?.length, 499_999)
   t.equal(cells, undefined, 'a line of empty cells is empty')
-  t.throws(() => csvRows(`"${'x'.repeat(999_999)}`, 9), { name: 'CsvQuoteError' })
+  throwsWith(t, () => csvRows(`"${'x'.repeat(999_999)}`, 9), { name: 'CsvQuoteError' })
   t.comment(`${Math.round(performance.now() - started)} ms`)
   t.end()
 })

@@ -18,10 +18,10 @@ import rolesEn from '../web/admin/own/role-matrix/text/en.json' with { type: 'js
 import rolesZhCN from '../web/admin/own/role-matrix/text/zh-CN.json' with { type: 'json' }
 import securityEn from '../web/admin/own/security/text/en.json' with { type: 'json' }
 import securityZhCN from '../web/admin/own/security/text/zh-CN.json' with { type: 'json' }
-import providersEn from '../web/admin/providers/text/en.json' with { type: 'json' }
-import providersZhCN from '../web/admin/providers/text/zh-CN.json' with { type: 'json' }
 import workEn from '../web/admin/pages/work/text/en.json' with { type: 'json' }
 import workZhCN from '../web/admin/pages/work/text/zh-CN.json' with { type: 'json' }
+import providersEn from '../web/admin/providers/text/en.json' with { type: 'json' }
+import providersZhCN from '../web/admin/providers/text/zh-CN.json' with { type: 'json' }
 import recoveryEn from '../web/admin/recovery/text/en.json' with { type: 'json' }
 import recoveryZhCN from '../web/admin/recovery/text/zh-CN.json' with { type: 'json' }
 import adminEn from '../web/admin/text/en.json' with { type: 'json' }

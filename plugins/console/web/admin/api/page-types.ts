@@ -124,7 +124,9 @@ export interface Write extends Operation, Pick<Declared.Form, 'created' | 'reaso
   readonly titles?: Readonly<Record<string, string>>
 }
 
-export interface Action extends Write, Pick<Declared.Action, 'label' | 'once' | 'confirm' | 'type' | 'undo' | 'leadsTo'> {
+export interface Action
+  extends Write,
+    Pick<Declared.Action, 'label' | 'once' | 'confirm' | 'type' | 'undo' | 'leadsTo'> {
   readonly params: Sources
   readonly query?: Sources
   readonly ask?: readonly Field[]

@@ -141,46 +141,46 @@ export function BulkBar({ page, rows, picked, onDone }: BulkBarProps) {
   if (picked.size === 0) return null
   return (
     <>
-    <div className={classes.bar}>
-      <span>{translate('admin.picked', { count: picked.size })}</span>
-      {page.bulk.map((one) => (
-        <Button
-          key={one.label}
-          size="xs"
-          variant="default"
-          {...(one.tone === 'danger' ? { color: 'red' } : {})}
-          disabled={!one.allowed || picked.size > one.max}
-          title={whyNot(one)}
-          onClick={() => setChosen(one)}
-        >
-          {one.label}
-        </Button>
-      ))}
-      {chosen !== undefined && (
-        <WriteDialog
-          write={{ ...chosen, body: { ...chosen.body, [chosen.ids]: { value: ids } } }}
-          row={{}}
-          title={`${chosen.label} · ${translate('admin.picked', { count: picked.size })}`}
-          name={chosen.label}
-          submit={chosen.label}
-          fields={chosen.ask ?? []}
-          initial={nothing}
-          onlyChanged={false}
-          keeps={false}
-          onDone={(answer) => finish(chosen, answer)}
-          onClose={() => setChosen(undefined)}
-        >
-          {chosen.confirm !== undefined && <p>{chosen.confirm}</p>}
-        </WriteDialog>
+      <div className={classes.bar}>
+        <span>{translate('admin.picked', { count: picked.size })}</span>
+        {page.bulk.map((one) => (
+          <Button
+            key={one.label}
+            size="xs"
+            variant="default"
+            {...(one.tone === 'danger' ? { color: 'red' } : {})}
+            disabled={!one.allowed || picked.size > one.max}
+            title={whyNot(one)}
+            onClick={() => setChosen(one)}
+          >
+            {one.label}
+          </Button>
+        ))}
+        {chosen !== undefined && (
+          <WriteDialog
+            write={{ ...chosen, body: { ...chosen.body, [chosen.ids]: { value: ids } } }}
+            row={{}}
+            title={`${chosen.label} · ${translate('admin.picked', { count: picked.size })}`}
+            name={chosen.label}
+            submit={chosen.label}
+            fields={chosen.ask ?? []}
+            initial={nothing}
+            onlyChanged={false}
+            keeps={false}
+            onDone={(answer) => finish(chosen, answer)}
+            onClose={() => setChosen(undefined)}
+          >
+            {chosen.confirm !== undefined && <p>{chosen.confirm}</p>}
+          </WriteDialog>
+        )}
+      </div>
+      {failures !== undefined && (
+        <Boundary>
+          <Suspense fallback={null}>
+            <BulkFailureList {...failures} detail={page.detail} />
+          </Suspense>
+        </Boundary>
       )}
-    </div>
-    {failures !== undefined && (
-      <Boundary>
-        <Suspense fallback={null}>
-          <BulkFailureList {...failures} detail={page.detail} />
-        </Suspense>
-      </Boundary>
-    )}
     </>
   )
 }

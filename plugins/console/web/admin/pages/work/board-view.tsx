@@ -123,7 +123,8 @@ function BoardColumn({ shared, params, query, drag, value }: BoardColumnProps) {
   const asked = { ...query, ...(page.isPaged && { size }), ...(page.canCount && { count: 'capped' }) }
   const rows = useQuery({
     queryKey: [page.operation, params, asked],
-    queryFn: async ({ signal }) => rowsOf(await api.call<Rows | readonly Row[]>(page, { params, query: asked, signal })),
+    queryFn: async ({ signal }) =>
+      rowsOf(await api.call<Rows | readonly Row[]>(page, { params, query: asked, signal })),
     placeholderData: (last) => last,
     refetchInterval: usePolling()(page.live, liveMs),
   })
@@ -182,7 +183,15 @@ function Card({ row, shared }: { readonly row: Row; readonly shared: Shared }) {
       : { ...action, label: translate('work.move', { value: titleOf(action.leadsTo) }) },
   )
   const canMove = actions.some((action) => action.leadsTo !== undefined && isActionAvailable(action, row))
-  const onPointerDown = ({ target, currentTarget, pointerType, button, clientX: x, clientY: y, pointerId }: PointerEvent) => {
+  const onPointerDown = ({
+    target,
+    currentTarget,
+    pointerType,
+    button,
+    clientX: x,
+    clientY: y,
+    pointerId,
+  }: PointerEvent) => {
     const isOn = (selector: string) => target instanceof Element && target.closest(selector) !== null
     // A finger scrolls the page, so it moves a card only by its handle.
     const canStart = pointerType === 'mouse' || isOn('[data-handle]')
@@ -212,7 +221,13 @@ function Card({ row, shared }: { readonly row: Row; readonly shared: Shared }) {
     if (isDropped) shared.onDrop(drag, name)
   }
   return (
-    <li ref={card} className={classes.card} {...{ onPointerDown, onPointerMove }} onPointerUp={stop} onPointerCancel={stop}>
+    <li
+      ref={card}
+      className={classes.card}
+      {...{ onPointerDown, onPointerMove }}
+      onPointerUp={stop}
+      onPointerCancel={stop}
+    >
       <div className={classes.cardHead}>
         {canMove && <IconGripVertical data-handle size={16} aria-hidden />}
         <Cell column={head} row={row} href={page.detail && `/${page.detail}/${encodeURIComponent(key)}`} />

@@ -27,7 +27,8 @@ export default function BulkFailureList({ done, failed, names, detail }: BulkFai
           const name = names.get(id) ?? id
           return (
             <li key={id}>
-              {detail === undefined ? name : <Link href={`/${detail}/${encodeURIComponent(id)}`}>{name}</Link>}: {reason}
+              {detail === undefined ? name : <Link href={`/${detail}/${encodeURIComponent(id)}`}>{name}</Link>}:{' '}
+              {reason}
             </li>
           )
         })}

@@ -26,8 +26,7 @@ export default function CellEditor({ edit, field, row, name, onUndo, onClose }: 
   /** Returns the button that restores the value; `undefined` if the form cannot send it. */
   const undoOf = (answer: unknown) => {
     const stored = currentOf(row, field.name)
-    const value =
-      edit.amounts?.[field.name] === undefined ? sentOf(initialFieldContent(stored, field), field) : stored
+    const value = edit.amounts?.[field.name] === undefined ? sentOf(initialFieldContent(stored, field), field) : stored
     const version = edit.version === undefined ? undefined : valueAt(answer, edit.version)
     if (value === undefined || (edit.version !== undefined && version === undefined)) return undefined
     return { label: translate('admin.undo'), run: () => onUndo({ row, field: field.name, value, version }) }
@@ -66,7 +65,9 @@ function CellFrame({ title, onClose, children }: FrameProps) {
       <Popover.Target>
         <span className={classes.anchor} />
       </Popover.Target>
-      <Popover.Dropdown role="dialog" aria-label={title}>{children}</Popover.Dropdown>
+      <Popover.Dropdown role="dialog" aria-label={title}>
+        {children}
+      </Popover.Dropdown>
     </Popover>
   )
 }
