@@ -82,6 +82,7 @@ const withoutPage: Readonly<Record<string, string>> = {
   getAdminWeb3PaymentSettlementAuditLogsCompensationMetadata: 'the pages have the texts of these values',
   getAdminWeb3PaymentSettlementReviewLogsByIdAttempts: 'the page of the review has its attempts',
   postAdminStorageUploads: 'the fields for files call it',
+  postConsolePageRows: 'the import of a list calls it',
   putConsoleAttention: 'the overview calls it',
   postAdminWeb3PaymentConfirmationsBatch: 'one order at a time is asked about; many are reviewed',
 }
