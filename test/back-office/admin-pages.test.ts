@@ -193,6 +193,7 @@ const withoutPage: Readonly<Record<string, string>> = {
   deleteAdminConsoleViewsById: 'the menu of views calls it',
   getAdminWeb3PaymentSettlementReviewLogsByIdAttempts: 'the page of the review has its attempts',
   postAdminStorageUploads: 'the fields for files call it',
+  postConsolePageRows: 'the import of a list calls it',
   putAdminConsoleViews: 'the menu of views calls it',
   putConsoleAttention: 'the overview calls it',
   postAdminWeb3PaymentConfirmationsBatch: 'one order at a time is asked about; many are reviewed',

@@ -126,7 +126,7 @@ t.test('a cell is edited in place, with undo, errors and conflicts', { skip, tim
   await popover.getByRole('cell', { name: 'Theirs' }).waitFor()
   await popover.getByRole('cell', { name: 'Mine' }).waitFor()
   await saveScreenshot(page, 'cell-conflict')
-  await popover.getByRole('button', { name: 'Keep' }).click()
+  await popover.getByRole('button', { name: 'Apply my entries' }).click()
   await popover.getByRole('button', { name: 'Save' }).click()
   await until(async () => (await one()).note === 'Mine', 'the own value is stored')
 

@@ -1,5 +1,6 @@
 /** Counts the clicks and keys that an operator needs for tasks in the back office, with and without a mouse. */
 import t from 'tap'
+import vouchers from '../../examples/vouchers/plugin.ts'
 import { skip } from '../../plugins/console/test/fixtures/browser.ts'
 import { password, startWithRows } from './back-office-rows.ts'
 import { KeyboardActions } from './keyboard-hand.ts'
@@ -8,6 +9,16 @@ import { OperatorActions, type OperatorTask, openBackOffice, perform } from './o
 // biome-ignore lint/suspicious/noExplicitAny: answers of many routes
 type Data = any
 type Api = Awaited<ReturnType<typeof startWithRows>>['root']
+
+const twoHundred = Buffer.from(
+  [
+    'Code,Value,Holder',
+    'gift!,10.00,bela',
+    'GIFT-1500,10.00,nobody',
+    'GIFT-1510,10.005,bela',
+    ...Array.from({ length: 197 }, (_, at) => `GIFT-${at + 3},10.00,bela`),
+  ].join('\n'),
+)
 
 const tasks: readonly OperatorTask<Api>[] = [
   {
@@ -262,6 +273,40 @@ const tasks: readonly OperatorTask<Api>[] = [
       return shared.views.some(({ name, role }: Data) => name === 'Monday' && role === 'Customer service')
     },
   },
+  {
+    name: 'import 200 vouchers with three faults',
+    // The dialog of the operating system for the file is not counted.
+    most: [2, 2, 5],
+    mostKeys: 9,
+    async work(hand) {
+      const file = { name: 'vouchers.csv', mimeType: 'text/csv', buffer: twoHundred }
+      await hand.goTo('vouch', 'Vouchers')
+      await hand.click(hand.page.locator('main').getByRole('button', { name: 'Import a CSV file' }))
+      await hand.dialog().getByLabel('CSV file').setInputFiles(file)
+      await hand.dialog().getByText('200 rows: 197 can be imported, 3 problems').waitFor()
+      await hand.click(hand.button('Import the 197 rows without problems'))
+      await hand.dialog().getByText('197 of 200 rows imported').waitFor()
+    },
+    async isDone(api) {
+      return (await api('GET', 'admin/example-vouchers?count=exact')).total === 197
+    },
+  },
+  {
+    name: 'correct the note of a voucher in its cell',
+    most: [1, 3, 17],
+    mostKeys: 20,
+    async work(hand) {
+      await hand.goTo('vouch', 'Vouchers')
+      await hand.click(hand.row('GIFT-199').getByRole('button', { name: 'Change Note: GIFT-199' }))
+      await hand.dialog().getByLabel('Note').and(hand.page.locator(':focus')).waitFor()
+      await hand.typeInFocus('For regulars')
+      await hand.press('Enter')
+      await hand.page.getByRole('status').getByRole('button', { name: 'Undo' }).waitFor()
+    },
+    async isDone(api) {
+      return (await api('GET', 'admin/example-vouchers?keyword=GIFT-199')).items[0].note === 'For regulars'
+    },
+  },
 ]
 
 for (const [way, Hand] of [
@@ -273,7 +318,7 @@ for (const [way, Hand] of [
     t.teardown(async () => {
       for (const work of works.reverse()) await work()
     })
-    const { root, url } = await startWithRows((work) => works.push(work))
+    const { root, url } = await startWithRows((work) => works.push(work), { plugins: [vouchers] })
     const office = await openBackOffice(t, url, password)
     for (const task of tasks) await perform(t, office, task, root, Hand)
     if (Hand === KeyboardActions) return

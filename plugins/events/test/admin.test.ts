@@ -205,9 +205,15 @@ onDatabase(t, 'A10 operators see the outbox and can act on it', async (t, at) =>
     t.same((await call('POST', `${base}/replay`, admin, { ids: [a, b, c], type: 'other' })).data, {
       affected: 0,
       isMore: false,
+      results: [a, b, c].map((id) => ({ id, outcome: 'unchanged' })),
     })
     const replayed = await call('POST', `${base}/replay`, admin, { ids: [a, b, c] })
-    t.same(replayed.data, { affected: 1, isMore: false })
+    t.same(
+      replayed.data.results.filter(({ outcome }: { outcome: string }) => outcome === 'done').length,
+      1,
+      'the outcome of each event',
+    )
+    t.strictSame([replayed.data.affected, replayed.data.isMore], [1, false])
     assertMembers(t, lines.filter(({ msg }) => msg === 'an operator retries events').at(-1), {
       affected: 1,
       traceId: replayed.traceId,

@@ -97,11 +97,11 @@ onEachDatabase(t, 'read state', async (t, at) => {
 
   await t.test('[N-117] a batch changes only the own items', async (t) => {
     const response = await ada.call('PUT', `${path}/read-batch`, { ids: [first, second, ...foreign] })
-    t.same(response.data, { affected: 2 })
+    t.equal(response.data.affected, 2)
     t.same(await unread(ada), { count: 1, capped: false })
     t.same(await unread(bob), { count: 3, capped: false })
     await bob.call('PUT', `${path}/read-batch`, { ids: foreign })
-    t.same((await ada.call('PUT', `${path}/unread-batch`, { ids: [first, second, ...foreign] })).data, { affected: 2 })
+    t.same((await ada.call('PUT', `${path}/unread-batch`, { ids: [first, second, ...foreign] })).data.affected, 2)
     t.same(
       [await unread(ada), await unread(bob)],
       [
@@ -161,9 +161,9 @@ onEachDatabase(t, 'read state', async (t, at) => {
   await t.test('[N-135 N-136] only own items are deleted, with ids in the body or in the query', async (t) => {
     t.same((await ada.call('DELETE', `${path}/${first}`)).data, { affected: 1 })
     t.hasStrict(await ada.call('DELETE', `${path}/${first}`), { code: '404' })
-    t.same((await ada.call('DELETE', path, { ids: [second, first, foreign[0]] })).data, { affected: 1 })
-    t.same((await ada.call('DELETE', `${path}?ids=9007199254740992`)).data, { affected: 0 }, 'no id is so large')
-    t.same((await ada.call('DELETE', `${path}?ids=${third},${foreign[1]}`)).data, { affected: 1 })
+    t.same((await ada.call('DELETE', path, { ids: [second, first, foreign[0]] })).data.affected, 1)
+    t.same((await ada.call('DELETE', `${path}?ids=9007199254740992`)).data, { affected: 0, results: [] }, 'no id is so large')
+    t.same((await ada.call('DELETE', `${path}?ids=${third},${foreign[1]}`)).data.affected, 1)
     t.equal((await ada.inbox()).total, 0)
     t.equal((await bob.inbox()).total, 3)
     for (const [payload, query] of [

@@ -37,6 +37,9 @@ const rarely: ReadonlySet<string> = new Set(['updatedAt', 'updatedBy'])
 /** Columns that no page shows, because people read the name. */
 const never: ReadonlySet<string> = new Set(['id', 'version'])
 
+/** Number of members on a card of a board. */
+const maxCardMembers = 2
+
 type Page = NonNullable<Definition['options']['page']>
 
 class Pages {
@@ -69,7 +72,7 @@ class Pages {
         ...(options.create && { create: this.#form('create', bilingual('New', '新建')) }),
         ...(options.create?.import && { import: { operation: this.#operation('import') } }),
         ...this.#edit(shown),
-        ...(board && { board: { column: board } }),
+        ...(board && { board: { column: board, cards: this.#cards(shown, board) } }),
         actions: this.#actions(),
         ...(options.remove?.bulk && {
           bulk: [
@@ -84,6 +87,13 @@ class Pages {
         }),
       } satisfies Omit<ListPageDeclaration, 'kind' | 'source'> as never
     })
+  }
+
+  /** Returns the members on a card: the first columns of the list after the name. */
+  #cards(shown: readonly PageColumn[], board: string): readonly string[] {
+    const { name } = this.#definition
+    const fields = shown.flatMap(({ field, hidden }) => (hidden || field === board || field === name ? [] : [field]))
+    return fields.slice(0, maxCardMembers)
   }
 
   /** Returns the form for the cells of a list, if each of its fields can be sent alone. */

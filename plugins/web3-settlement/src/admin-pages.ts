@@ -601,12 +601,14 @@ const audit = adminDetail('getAdminWeb3PaymentSettlementAuditLogsById', (it) => 
     }),
     it.action('putAdminWeb3PaymentSettlementAuditLogsStatusBatch', {
       ...resolve,
+      ...bulkOutcome,
       params: {},
       body: { ids: { list: ['id'] }, status: { value: 'resolved' } },
       when: { handlingStatus: 'open' },
     }),
     it.action('putAdminWeb3PaymentSettlementAuditLogsStatusBatch', {
       ...ignore,
+      ...bulkOutcome,
       params: {},
       body: { ids: { list: ['id'] }, status: { value: 'ignored' } },
       when: { handlingStatus: 'open' },

@@ -145,7 +145,7 @@ export class ImportValues {
     if (isList && cell.startsWith('[')) return [{ name, value: jsonOf(cell) }]
     const itemSchema = isList ? (schema.items ?? {}) : schema
     const values: unknown[] = []
-    for (const item of items) values.push(valueOf(await this.#named(column, item), itemSchema))
+    for (const item of items) values.push(valueIn(await this.#named(column, item), itemSchema))
     return [{ name, value: isList ? values : values[0] }]
   }
 
@@ -183,7 +183,7 @@ function amountOf(cell: string, scale: number | undefined): number {
 }
 
 /** Returns the value of a text in a schema, or the text if it is no such value. */
-function valueOf(text: string, { type, format }: Schema): unknown {
+function valueIn(text: string, { type, format }: Schema): unknown {
   const lower = text.toLowerCase()
   if (type === 'boolean') return yes.includes(lower) ? true : no.includes(lower) ? false : text
   if (type === 'integer' || type === 'number') return /^-?\d+(?:\.\d+)?$/.test(text) ? Number(text) : text

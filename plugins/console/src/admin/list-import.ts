@@ -1,5 +1,4 @@
 import type { HttpRequest, HttpServer } from '@plinth/http'
-import { requirePrincipal } from '@plinth/iam'
 import { type BusinessCode, BusinessError } from '@plinth/kernel'
 import { businessError } from '../declarations.ts'
 import { CsvQuoteError, type CsvRow, csvRows } from './csv-rows.ts'

@@ -1,5 +1,5 @@
-import { ActionIcon, Button, Menu } from '@mantine/core'
-import { IconDots, IconGripVertical } from '@tabler/icons-react'
+import { Button } from '@mantine/core'
+import { IconGripVertical } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { type PointerEvent, useEffect, useRef, useState } from 'react'
 import { Link } from 'wouter'
@@ -14,13 +14,11 @@ import { toasts } from '../../shell/toasts.ts'
 import { Cell } from '../cell.tsx'
 import { conditionsOn, valuesOf } from '../conditions.ts'
 import { LoadFailure, Waiting } from '../load-state.tsx'
-import { isActionAvailable, isFile } from '../row-actions.tsx'
+import { isActionAvailable, RowActions } from '../row-actions.tsx'
 import { columnText, useFormats } from '../shown-value.ts'
 import type { ChosenAction } from '../use-actions.tsx'
 import classes from './work.module.css'
 import './texts.ts'
-
-type Value = string | number | boolean
 
 /** Number of cards by which a column grows, and largest page of a list. */
 const step = 20
@@ -29,7 +27,7 @@ const liveMs = 10_000
 /** Distance in pixels after which a pressed pointer moves the card. */
 const dragStart = 6
 
-interface BoardViewProps {
+interface BoardProps {
   readonly page: ListPage
   readonly params: Readonly<Record<string, string>>
   /** Filters, search and order of the list, without its position. */
@@ -41,95 +39,96 @@ interface BoardViewProps {
   onChoose(chosen: ChosenAction): void
 }
 
-/** A card that the pointer moves. */
+/** A card that the pointer moves, and the value of the column below the pointer. */
 interface Drag {
   readonly row: Row
-  /** Value of the column below the pointer. */
   readonly over: string | undefined
+}
+
+/** What the columns and cards of a board share. */
+interface Shared extends Pick<BoardProps, 'page' | 'time' | 'limits'> {
+  titleOf(value: unknown): string
+  /** Returns the action that moves a row to a value, if its state allows one. */
+  moveOf(row: Row, value: unknown): Action | undefined
+  choose(row: Row, action: Action): void
+  /** Returns true once for the card that the user has moved, so that it gets the focus in its new column. */
+  isSought(key: string): boolean
+  onDrag(drag: Drag | undefined): void
+  onDrop(drag: Drag, name: string): void
 }
 
 /**
  * Shows the rows of a list as cards in columns. A card can be moved only where an action of its row leads. The card stays in
  * its column until the server has moved it, so it is never in a wrong one. It is the default export, because `lazy` loads it.
  */
-export default function BoardView({ page, params, query, time, limits, onChoose }: BoardViewProps) {
+export default function BoardView({ page, params, query, time, limits, onChoose }: BoardProps) {
   const { translate } = useLanguage()
   const whyNot = useWhyNot()
   const [drag, setDrag] = useState<Drag>()
-  /** Key of the card that gets the focus when it appears in its new column. */
   const sought = useRef<string>(undefined)
   const { column: field, values } = page.board as NonNullable<ListPage['board']>
   const column = page.columns.find((one) => one.field === field) as Column
   const { [field]: equal = [], ...others } = query
   const conditions = conditionsOn([query['filter'] ?? []].flat().map(String), field)
   const wanted = [...valuesOf(conditions, 'in'), ...[equal].flat().map(String)]
-  const shown = values.filter((value) => wanted.length === 0 || wanted.includes(String(value)))
   const words: Readonly<Record<string, string>> = { true: translate('admin.yes'), false: translate('admin.no') }
-  const titleOf = (value: Value) => {
-    const word = labelOf(column, value) ?? words[String(value)] ?? String(value)
-    return typeof value === 'boolean' ? `${column.title}: ${word}` : word
-  }
-  const moveOf = (row: Row, value: Value) =>
-    page.actions.find((action) => action.leadsTo === value && isActionAvailable(action, row))
-  const move = (row: Row, action: Action) => {
-    sought.current = String(valueAt(row, page.key))
-    onChoose({ action, row })
-  }
-  const drop = (row: Row, over: string | undefined, name: string) => {
-    setDrag(undefined)
-    const value = values.find((one) => String(one) === over)
-    if (value === undefined || valueAt(row, field) === value) return
-    const action = moveOf(row, value)
-    if (action?.allowed) return move(row, action)
-    const text = translate('work.cannot-move', { name, value: titleOf(value) })
-    toasts.show(`${text} ${(action && whyNot(action)) ?? ''}`.trim(), { isFailure: true })
+  const shared: Shared = {
+    page,
+    time,
+    limits,
+    titleOf: (value) =>
+      labelOf(column, value) ??
+      (typeof value === 'boolean' ? `${column.title}: ${words[String(value)]}` : String(value)),
+    moveOf: (row, value) => page.actions.find((one) => one.leadsTo === value && isActionAvailable(one, row)),
+    choose(row, action) {
+      if (action.leadsTo !== undefined) sought.current = String(valueAt(row, page.key))
+      onChoose({ action, row })
+    },
+    isSought(key) {
+      if (sought.current !== key) return false
+      sought.current = undefined
+      return true
+    },
+    onDrag: setDrag,
+    onDrop({ row, over }, name) {
+      setDrag(undefined)
+      const value = values.find((one) => String(one) === over)
+      if (value === undefined || valueAt(row, field) === value) return
+      const action = shared.moveOf(row, value)
+      if (action?.allowed) return shared.choose(row, action)
+      const text = translate('work.cannot-move', { name, value: shared.titleOf(value) })
+      toasts.show(`${text} ${(action && whyNot(action)) ?? ''}`.trim(), { isFailure: true })
+    },
   }
   return (
     <div className={classes.board}>
-      {shown.map((value) => (
-        <BoardColumn
-          key={String(value)}
-          {...{ page, params, time, limits, value, titleOf, moveOf, sought, onChoose }}
-          query={{ ...others, [field]: String(value) }}
-          accepts={drag === undefined ? undefined : moveOf(drag.row, value)?.allowed === true}
-          isOver={drag?.over === String(value)}
-          onMove={move}
-          onDrag={setDrag}
-          onDrop={drop}
-        />
-      ))}
+      {values
+        .map(String)
+        .filter((value) => wanted.length === 0 || wanted.includes(value))
+        .map((value) => (
+          <BoardColumn
+            key={value}
+            {...{ shared, params, drag }}
+            value={values.find((one) => String(one) === value)}
+            query={{ ...others, [field]: value }}
+          />
+        ))}
     </div>
   )
 }
 
-interface CardsProps {
-  readonly page: ListPage
-  readonly sought: { current: string | undefined }
-  titleOf(value: Value): string
-  moveOf(row: Row, value: Value): Action | undefined
-  onMove(row: Row, action: Action): void
-  onChoose(chosen: ChosenAction): void
-  onDrag(drag: Drag | undefined): void
-  onDrop(row: Row, over: string | undefined, name: string): void
-}
-
-interface BoardColumnProps extends CardsProps {
-  readonly params: BoardViewProps['params']
-  readonly query: BoardViewProps['query']
-  readonly time: BoardViewProps['time']
-  readonly limits: BoardViewProps['limits']
-  readonly value: Value
-  /** While a card is moved: true if it can be dropped here. */
-  readonly accepts: boolean | undefined
-  readonly isOver: boolean
+interface BoardColumnProps extends Pick<BoardProps, 'params' | 'query'> {
+  readonly shared: Shared
+  readonly drag: Drag | undefined
+  readonly value: unknown
 }
 
 /** Shows the rows with one value. It reads its first cards, and more of them when the user asks. */
-function BoardColumn(props: BoardColumnProps) {
-  const { page, params, query, time, limits, value, titleOf, accepts, isOver, ...cards } = props
+function BoardColumn({ shared, params, query, drag, value }: BoardColumnProps) {
   const { translate } = useLanguage()
   const api = useApi()
   const [size, setSize] = useState(step)
+  const { page, time, limits } = shared
   const asked = { ...query, ...(page.isPaged && { size }), ...(page.canCount && { count: 'capped' }) }
   const rows = useQuery({
     queryKey: [page.operation, params, asked, ...time],
@@ -141,26 +140,25 @@ function BoardColumn(props: BoardColumnProps) {
     refetchInterval: usePolling()(page.live, liveMs),
   })
   const { data } = rows
-  const title = titleOf(value)
+  const title = shared.titleOf(value)
   return (
     <section
       className={classes.column}
       data-value={String(value)}
-      data-accepts={accepts}
-      data-over={isOver || undefined}
+      data-accepts={drag && shared.moveOf(drag.row, value)?.allowed === true}
+      data-over={drag?.over === String(value) || undefined}
       aria-label={title}
       aria-busy={rows.isFetching}
     >
       <h2>
-        {title}{' '}
-        <span>{data?.total === null ? '' : `${data?.total ?? ''}${data?.counted === 'capped' ? '+' : ''}`}</span>
+        {title} <span>{data && `${data.total ?? ''}${data.counted === 'capped' ? '+' : ''}`}</span>
       </h2>
       {rows.error !== null && <LoadFailure error={rows.error} onRetry={() => void rows.refetch()} />}
       {data === undefined && rows.error === null && <Waiting lines={3} height={56} />}
       {data?.items.length === 0 && <p className={classes.none}>{translate('work.none')}</p>}
       <ul>
         {data?.items.map((row) => (
-          <Card key={String(valueAt(row, page.key))} row={row} page={page} titleOf={titleOf} {...cards} />
+          <Card key={String(valueAt(row, page.key))} {...{ row, shared }} />
         ))}
       </ul>
       {typeof data?.next === 'string' &&
@@ -177,92 +175,77 @@ function BoardColumn(props: BoardColumnProps) {
   )
 }
 
-interface CardProps extends CardsProps {
-  readonly row: Row
-}
-
-function Card({ row, page, sought, titleOf, moveOf, onMove, onChoose, onDrag, onDrop }: CardProps) {
+function Card({ row, shared }: { readonly row: Row; readonly shared: Shared }) {
   const { translate } = useLanguage()
-  const whyNot = useWhyNot()
-  const menu = useRef<HTMLButtonElement>(null)
+  const { page, titleOf, isSought } = shared
   const card = useRef<HTMLLIElement>(null)
   const start = useRef<{ readonly x: number; readonly y: number; isMoving: boolean }>(undefined)
   const key = String(valueAt(row, page.key))
   const surroundings = { formats: useFormats(), units: useSite().units }
   const head = page.columns.find(({ link }) => link) ?? (page.columns[0] as Column)
   const name = columnText(head, head.field, row, surroundings) || key
-  const { values, cards = [] } = page.board as NonNullable<ListPage['board']>
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a card is sought only when it appears
   useEffect(() => {
-    if (sought.current !== key) return
-    sought.current = undefined
-    menu.current?.focus()
-  }, [key, sought])
-  const moves = values.flatMap((value) => {
-    const action = moveOf(row, value)
-    return action === undefined ? [] : [{ action, label: translate('work.move', { value: titleOf(value) }) }]
-  })
-  const others = page.actions.filter(
-    (action) => action.leadsTo === undefined && !isFile(action) && isActionAvailable(action, row),
+    if (isSought(key)) card.current?.querySelector('button')?.focus()
+  }, [])
+  const actions = page.actions.map((action) =>
+    action.leadsTo === undefined
+      ? action
+      : { ...action, label: translate('work.move', { value: titleOf(action.leadsTo) }) },
   )
-  const items = [
-    ...moves.map(({ action, label }) => ({ action, label, run: () => onMove(row, action) })),
-    ...others.map((action) => ({ action, label: action.label, run: () => onChoose({ action, row }) })),
-  ]
-  const below = ({ clientX, clientY }: PointerEvent) =>
-    document.elementFromPoint(clientX, clientY)?.closest<HTMLElement>('[data-value]')?.dataset['value']
-  const stop = () => {
-    start.current = undefined
-    card.current?.style.removeProperty('translate')
-    onDrag(undefined)
-  }
-  const onPointerDown = (event: PointerEvent<HTMLLIElement>) => {
-    const { target, pointerType, button, clientX: x, clientY: y, pointerId } = event
+  const canMove = actions.some((action) => action.leadsTo !== undefined && isActionAvailable(action, row))
+  const onPointerDown = ({
+    target,
+    currentTarget,
+    pointerType,
+    button,
+    clientX: x,
+    clientY: y,
+    pointerId,
+  }: PointerEvent) => {
+    const isOn = (selector: string) => target instanceof Element && target.closest(selector) !== null
     // A finger scrolls the page, so it moves a card only by its handle.
-    const isHandle = target instanceof Element && target.closest('[data-handle]') !== null
-    const isControl = target instanceof Element && target.closest('a, button, [role=menu]') !== null
-    if (button !== 0 || moves.length === 0 || isControl || (pointerType !== 'mouse' && !isHandle)) return
+    const canStart = pointerType === 'mouse' || isOn('[data-handle]')
+    if (button !== 0 || !canMove || !canStart || isOn('a, button, [role=menu]')) return
     start.current = { x, y, isMoving: false }
-    event.currentTarget.setPointerCapture(pointerId)
+    currentTarget.setPointerCapture(pointerId)
   }
-  const onPointerMove = (event: PointerEvent<HTMLLIElement>) => {
+  const dragOf = ({ clientX, clientY }: PointerEvent): Drag => ({
+    row,
+    over: document.elementFromPoint(clientX, clientY)?.closest<HTMLElement>('[data-value]')?.dataset['value'],
+  })
+  const onPointerMove = (event: PointerEvent) => {
     const from = start.current
     if (from === undefined) return
     const [x, y] = [event.clientX - from.x, event.clientY - from.y]
-    if (!from.isMoving && Math.hypot(x, y) < dragStart) return
-    from.isMoving = true
-    if (card.current !== null) card.current.style.translate = `${x}px ${y}px`
-    onDrag({ row, over: below(event) })
+    from.isMoving ||= Math.hypot(x, y) >= dragStart
+    if (!from.isMoving || card.current === null) return
+    card.current.style.translate = `${x}px ${y}px`
+    shared.onDrag(dragOf(event))
   }
-  const onPointerUp = (event: PointerEvent<HTMLLIElement>) => {
-    const isMoving = start.current?.isMoving === true
-    const over = below(event)
-    stop()
-    if (isMoving) onDrop(row, over, name)
+  const stop = (event: PointerEvent) => {
+    const drag = dragOf(event)
+    const isDropped = start.current?.isMoving === true && event.type === 'pointerup'
+    start.current = undefined
+    card.current?.style.removeProperty('translate')
+    shared.onDrag(undefined)
+    if (isDropped) shared.onDrop(drag, name)
   }
   return (
-    <li ref={card} className={classes.card} {...{ onPointerDown, onPointerMove, onPointerUp }} onPointerCancel={stop}>
+    <li
+      ref={card}
+      className={classes.card}
+      {...{ onPointerDown, onPointerMove }}
+      onPointerUp={stop}
+      onPointerCancel={stop}
+    >
       <div className={classes.cardHead}>
-        {moves.length > 0 && <IconGripVertical data-handle size={16} aria-hidden />}
+        {canMove && <IconGripVertical data-handle size={16} aria-hidden />}
         <Cell column={head} row={row} href={page.detail && `/${page.detail}/${encodeURIComponent(key)}`} />
-        {items.length > 0 && (
-          <Menu position="bottom-end">
-            <Menu.Target>
-              <ActionIcon ref={menu} variant="subtle" color="gray" aria-label={translate('work.moves-of', { name })}>
-                <IconDots size={18} aria-hidden />
-              </ActionIcon>
-            </Menu.Target>
-            <Menu.Dropdown>
-              {items.map(({ action, label, run }) => (
-                <Menu.Item key={label} disabled={!action.allowed} title={whyNot(action)} onClick={run}>
-                  {label}
-                </Menu.Item>
-              ))}
-            </Menu.Dropdown>
-          </Menu>
-        )}
+        <RowActions {...{ actions, row, name }} onChoose={(action) => shared.choose(row, action)} />
       </div>
       {page.columns
-        .filter(({ field }) => cards.includes(field))
+        .filter(({ field }) => page.board?.cards?.includes(field))
         .map((column) => (
           <div key={column.field} className={classes.fact}>
             <span>{column.title}</span> <Cell column={column} row={row} />

@@ -21,6 +21,8 @@ interface CellEditorProps {
 /** The form of one cell, with all that a form has. It is the default export, because `lazy` loads it. */
 export default function CellEditor({ edit, field, row, name, onUndo, onClose }: CellEditorProps) {
   const { translate } = useLanguage()
+  // The other fields are not shown, and a cell is too small for a reason.
+  const form: Form = { ...edit, fields: [field], sections: [], takesReason: false }
   /** Returns the button that restores the value; `undefined` if the form cannot send it. */
   const undoOf = (answer: unknown) => {
     const stored = currentOf(row, field.name)
@@ -31,7 +33,7 @@ export default function CellEditor({ edit, field, row, name, onUndo, onClose }: 
   }
   return (
     <WriteDialog
-      write={edit}
+      write={form}
       row={row}
       title={`${field.title}: ${name}`}
       submit={translate('admin.save')}
@@ -56,13 +58,16 @@ function CellFrame({ title, onClose, children }: FrameProps) {
       width="min(24rem, calc(100vw - 2rem))"
       shadow="md"
       trapFocus
+      withRoles={false}
       closeOnClickOutside={false}
       onDismiss={onClose}
     >
       <Popover.Target>
         <span className={classes.anchor} />
       </Popover.Target>
-      <Popover.Dropdown aria-label={title}>{children}</Popover.Dropdown>
+      <Popover.Dropdown role="dialog" aria-label={title}>
+        {children}
+      </Popover.Dropdown>
     </Popover>
   )
 }

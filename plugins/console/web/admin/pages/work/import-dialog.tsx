@@ -1,4 +1,4 @@
-import { Button, Input, Modal, Table } from '@mantine/core'
+import { Button, Input, Modal } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { type ChangeEvent, useId, useState } from 'react'
 import { useLanguage } from '../../../app/app.tsx'
@@ -6,9 +6,10 @@ import { FailureNotice, Notice } from '../../../app/notice.tsx'
 import { CallFailure } from '../../api/call.ts'
 import { useApi } from '../../api/context.tsx'
 import { importedRows } from '../../api/operations.ts'
-import type { ImportReport, ListPage } from '../../api/page-types.ts'
+import type { Column, ImportReport, ListPage } from '../../api/page-types.ts'
 import { useWrite } from '../../api/use-write.ts'
 import { downloadText } from '../download.ts'
+import { ApiResponse } from '../facts.tsx'
 import dialog from '../forms/dialog.module.css'
 import fileField from '../forms/file-field.module.css'
 import classes from './work.module.css'
@@ -69,7 +70,7 @@ export default function ImportDialog({ page, onClose }: ImportDialogProps) {
       opened
       onClose={onClose}
       size="xl"
-      title={translate('work.import.title', { title: page.title })}
+      title={translate('work.import.heading', { title: page.title })}
       closeButtonProps={{ 'aria-label': translate('admin.close') }}
     >
       <div className={dialog.form}>
@@ -117,8 +118,11 @@ function Report({ report, name }: { readonly report: ImportReport; readonly name
   const { translate } = useLanguage()
   const { outcome, problems, columns } = report
   const count = problems.length
-  const titles = [translate('work.import.line'), translate('work.import.column'), translate('work.import.problem')]
+  const shown = (['line', 'title', 'message'] as const).map(
+    (field): Column => ({ field, as: 'text', title: translate(`work.import.${field}`) }),
+  )
   const download = () => {
+    const titles = shown.map(({ title }) => title)
     const lines = [titles, ...problems.map(({ line, title, message }) => [String(line), title ?? '', message])]
     downloadText(`\uFEFF${lines.map((cells) => cells.map(csvCell).join(',')).join('\r\n')}`, `${name}.csv`, 'text/csv')
   }
@@ -144,25 +148,8 @@ function Report({ report, name }: { readonly report: ImportReport; readonly name
       {count > 0 && (
         <>
           {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable with the keyboard */}
-          <section className={classes.problems} tabIndex={0} aria-label={translate('work.import.problem')}>
-            <Table>
-              <Table.Thead>
-                <Table.Tr>
-                  {titles.map((title) => (
-                    <Table.Th key={title}>{title}</Table.Th>
-                  ))}
-                </Table.Tr>
-              </Table.Thead>
-              <Table.Tbody>
-                {problems.slice(0, maxShown).map(({ line, title, message }) => (
-                  <Table.Tr key={`${line} ${title} ${message}`}>
-                    <Table.Td>{line}</Table.Td>
-                    <Table.Td>{title ?? '–'}</Table.Td>
-                    <Table.Td>{message}</Table.Td>
-                  </Table.Tr>
-                ))}
-              </Table.Tbody>
-            </Table>
+          <section className={classes.problems} tabIndex={0} aria-label={translate('work.import.message')}>
+            <ApiResponse answer={problems.slice(0, maxShown)} columns={shown} />
           </section>
           {count > maxShown && <p>{translate('work.import.first', { count: maxShown })}</p>}
           <Button variant="default" size="xs" className={classes.start} onClick={download}>
