@@ -39,7 +39,12 @@ const orderList = readOnlyResource(orderJson, {
 const refundList = readOnlyResource(refundJson, {
   area: 'mall',
   path: `${root}/refunds`,
-  list: { access: viewRefunds, summary: 'List refunds, newest first', range: 'createdAt', filters: ['status'] },
+  list: {
+    access: viewRefunds,
+    summary: 'List refunds, newest first',
+    range: 'createdAt',
+    filters: ['status', 'orderNo'],
+  },
 })
 
 export const adminLists = [...orderList.routes, ...refundList.routes]
