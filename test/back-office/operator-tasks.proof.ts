@@ -1,4 +1,5 @@
 /** Counts the clicks and keys that an operator needs for tasks in the back office, with and without a mouse. */
+import { events } from '@plinth/events'
 import t from 'tap'
 import { skip } from '../../plugins/console/test/fixtures/browser.ts'
 import { password, startWithRows } from './back-office-rows.ts'
@@ -7,7 +8,42 @@ import { OperatorActions, type OperatorTask, openBackOffice, perform } from './o
 
 // biome-ignore lint/suspicious/noExplicitAny: answers of many routes
 type Data = any
-type Api = Awaited<ReturnType<typeof startWithRows>>['root']
+type Product = Awaited<ReturnType<typeof startWithRows>>
+type Api = Product['root']
+
+/** Adds an order that was shipped and refunded, an order without points, and a role that may settle. */
+async function addOrders({ root, logIn, running }: Product) {
+  const buyer = await logIn('anna')
+  const { items: goods } = await buyer('GET', 'mall/goods')
+  const buy = async () => {
+    const { orderNo, cashAmount } = await buyer('POST', 'mall/orders', {
+      lines: [{ goodsId: goods[0].id, quantity: 1 }],
+    })
+    await buyer('POST', `mall/orders/${orderNo}/payments`, { provider: 'test' })
+    await running.service(events).idle()
+    return { orderNo, amount: cashAmount }
+  }
+  const { orderNo, amount } = await buy()
+  await root('POST', `admin/mall/orders/${orderNo}/ship`)
+  const { refundNo } = await buyer('POST', `mall/orders/${orderNo}/refunds`, { amount, reason: 'The parcel was empty' })
+  await root('POST', `admin/mall/refunds/${refundNo}/decision`, { approve: true })
+  await running.service(events).idle()
+  const { items: rules } = await root('GET', 'admin/member-points/rules')
+  const { code, type, config } = rules.find(({ code }: Data) => code === 'order-reward')
+  const saveRule = (enabled: boolean) => root('POST', 'admin/member-points/rules', { code, type, config, enabled })
+  await saveRule(false)
+  await buy()
+  await saveRule(true)
+  const permissions = ['money:web3:payment-settlement:execute']
+  const { id } = await root('POST', 'admin/iam/roles', {
+    code: 'treasury',
+    name: 'Treasury',
+    dataScope: 'all',
+    permissions,
+  })
+  const { items: users } = await root('GET', 'admin/iam/users?keyword=dana')
+  await root('PUT', `admin/iam/users/${users[0].id}`, { roleIds: [id] })
+}
 
 const tasks: readonly OperatorTask<Api>[] = [
   {
@@ -221,6 +257,50 @@ const tasks: readonly OperatorTask<Api>[] = [
       return ledgers[0].available === 825
     },
   },
+  {
+    name: 'find out why a member did not get the points of an order',
+    most: [2, 0, 0],
+    mostKeys: 40,
+    async work(hand) {
+      await hand.click(hand.place('Orders and payments'))
+      await hand.click(hand.row('Paid').getByRole('link').first())
+      const reward = hand.page.locator('main li', { hasText: 'Points for the order' })
+      await reward.getByText('None: the rule was off').waitFor()
+    },
+  },
+  {
+    name: 'find out who may settle',
+    most: [3, 0, 0],
+    mostKeys: 40,
+    async work(hand) {
+      const { page } = hand
+      await hand.click(hand.place('Access'))
+      await hand.click(page.locator('main').getByRole('link', { name: 'Roles and permissions' }))
+      await hand.search('settle')
+      await hand.click(page.getByRole('button', { name: 'Execute settlements', exact: true }))
+      await hand.dialog().getByText('Treasury').waitFor()
+      await hand.dialog().getByText('dana', { exact: true }).waitFor()
+    },
+  },
+  {
+    name: 'find out what happened to an order',
+    most: [2, 0, 0],
+    mostKeys: 40,
+    async work(hand) {
+      await hand.click(hand.place('Orders and payments'))
+      await hand.click(hand.row('Refunded').getByRole('link').first())
+      const story = hand.page.locator('main ol')
+      for (const text of [
+        'Order created',
+        'Order paid',
+        'Mark as shipped',
+        'Refund requested',
+        'Refund decided',
+        'Points taken back',
+      ])
+        await story.getByText(text).first().waitFor()
+    },
+  },
 ]
 
 for (const [way, Hand] of [
@@ -232,7 +312,9 @@ for (const [way, Hand] of [
     t.teardown(async () => {
       for (const work of works.reverse()) await work()
     })
-    const { root, url } = await startWithRows((work) => works.push(work))
+    const product = await startWithRows((work) => works.push(work))
+    await addOrders(product)
+    const { root, url } = product
     const office = await openBackOffice(t, url, password)
     for (const task of tasks) await perform(t, office, task, root, Hand)
   })
