@@ -243,6 +243,8 @@ try {
   await page.click('button[type=submit]')
   // Skips questions about the licence and the owner, which appear once per session.
   for (const later of ['Skip', 'Remind Later']) await button(page, later).click()
+  await area(page, 'content').click()
+  await area(page, 'content/keys').waitFor()
   for (const [name, work] of Object.entries(tasks)) {
     // A task may leave a drawer open, and Directus keeps filters.
     await forgetFilters()
