@@ -128,7 +128,7 @@ async function filterRefunds(hand: OperatorActions, page: Page) {
 
 const settings = (page: Page) => page.locator('.module-bar a[href*="/admin/settings"]').first()
 
-/** Imports a file and returns the message about its rows. */
+/** Imports a file. The choice of the file counts as one click. */
 async function importVouchers(hand: OperatorActions, page: Page, file: ReturnType<typeof vouchers>) {
   hand.clicks += 1
   await page.locator('input[type=file]').first().setInputFiles(file)
@@ -201,8 +201,7 @@ const tasks: Readonly<Record<string, Work>> = {
     await hand.click(
       page
         .locator('.field', { hasText: /^\s*Scope/ })
-        .locator('.input, .v-input, button')
-        .first(),
+        .locator('.interface').first(),
     )
     await hand.click(page.locator('#menu-outlet').getByText(/Customer service/))
     await hand.click(saves(page))
@@ -211,6 +210,13 @@ const tasks: Readonly<Record<string, Work>> = {
   'import 200 vouchers with three faults': async (hand, page) => {
     await hand.click(area(page, 'content/vouchers'))
     await hand.click(page.getByText('Import / Export', { exact: true }))
+    // The first message names the wrong date without its line, the second one the lines of both wrong codes.
+    const codes = [[99, 0, ''] as const, [150, 0, 'TEA-1005'] as const]
+    for (const faults of [[...codes, [20, 2, '31/31/2027'] as const], codes]) {
+      await importVouchers(hand, page, vouchers(faults))
+      await hand.click(button(page, 'Dismiss'))
+      await hand.click(page.locator('i[data-icon=close]').last())
+    }
     await importVouchers(hand, page, vouchers([]))
     await row(page, 'TEA-1000').waitFor()
   },
