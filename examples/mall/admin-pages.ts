@@ -1,4 +1,4 @@
-import { adminAttention, adminList } from '@plinth/admin'
+import { adminAttention, adminList, adminTimeline } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 import { titlesOfChoices } from '@plinth/table'
 import { Order, Refund } from './entities.ts'
@@ -21,6 +21,7 @@ const orders = adminList('getAdminMallOrders', (row) => ({
     ),
     row.amount('cashAmount', { currency: 'currency', total: true }),
     row.amount('refundedAmount', { currency: 'currency', hidden: true }),
+    row.reference('payment', { labels: 'money.payment-order', page: 'money.payment-order' }),
     row.time('createdAt'),
     row.time('paidAt', { hidden: true }),
   ],
@@ -38,6 +39,9 @@ const orders = adminList('getAdminMallOrders', (row) => ({
   ],
 }))
 
+const refundStates = titlesOfChoices(Refund.columns.status.description)
+const refundTones = { pending: 'warn', refunded: 'good', rejected: 'quiet' } as const
+
 const refunds = adminList('getAdminMallRefunds', (row) => ({
   id: 'mall.refunds',
   title: text('Refunds', '退款'),
@@ -50,11 +54,7 @@ const refunds = adminList('getAdminMallRefunds', (row) => ({
     row.reference('userId', customer, { title: text('Customer', '顾客') }),
     row.amount('amount', { currency: 'currency' }),
     row.text('reason'),
-    row.status(
-      'status',
-      { pending: 'warn', refunded: 'good', rejected: 'quiet' },
-      { labels: titlesOfChoices(Refund.columns.status.description) },
-    ),
+    row.status('status', refundTones, { labels: refundStates }),
     row.time('createdAt'),
     row.time('decidedAt', { hidden: true }),
   ],
@@ -87,6 +87,30 @@ const refunds = adminList('getAdminMallRefunds', (row) => ({
 
 /** Pages of the mall in the back office, declared as data. */
 export const pages = [orders, refunds]
+
+/** Refunds of an order, on the page of its payment. */
+export const timelines = [
+  adminTimeline('getAdminMallRefunds', (row) => ({
+    id: 'example.mall.refunds-of-order',
+    page: 'money.payment-order',
+    filter: { orderNo: 'outTradeNo' },
+    at: 'createdAt',
+    title: text('Refund requested', '申请退款'),
+    columns: [row.amount('amount', { currency: 'currency' }), row.text('reason')],
+  })),
+  adminTimeline('getAdminMallRefunds', (row) => ({
+    id: 'example.mall.decisions-of-order',
+    page: 'money.payment-order',
+    filter: { orderNo: 'outTradeNo' },
+    at: 'decidedAt',
+    title: text('Refund decided', '审核退款'),
+    columns: [
+      row.status('status', refundTones, { labels: refundStates }),
+      row.amount('amount', { currency: 'currency' }),
+      row.text('decidedBy'),
+    ],
+  })),
+]
 
 export const needsAttention = [
   adminAttention('getAdminMallRefunds', {

@@ -43,7 +43,7 @@ const refundList = readOnlyResource(refundJson, {
     access: viewRefunds,
     summary: 'List refunds, newest first',
     range: 'createdAt',
-    filters: ['status'],
+    filters: ['status', 'orderNo'],
     sort: ['createdAt'],
   },
 })

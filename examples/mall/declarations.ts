@@ -1,4 +1,4 @@
-import { defineBusinessErrors, type PermissionDeclaration } from '@plinth/kernel'
+import { type AuditTexts, bilingual, defineBusinessErrors, type PermissionDeclaration } from '@plinth/kernel'
 import { permission } from '@plinth/resource'
 import { localizedOf } from '@plinth/table'
 import en from './messages/en.json' with { type: 'json' }
@@ -43,3 +43,21 @@ export const permissions: readonly PermissionDeclaration[] = [
   { code: viewRefunds.code, displayName: localizedOf(viewRefunds.title) },
   { code: permissionCodes.refundDecide, displayName: { en: 'Decide refunds of the mall', 'zh-CN': '审核商城退款' } },
 ]
+
+/** Names of the audited actions. Those of an order are in the timeline of its payment. */
+export const audited: Readonly<Record<string, AuditTexts>> = {
+  'mall-order': {
+    title: bilingual('Order', '订单'),
+    page: 'money.payment-order',
+    labels: 'money.payment-order',
+    actions: { ship: bilingual('Mark as shipped', '标记为已发货') },
+  },
+  'mall-refund': {
+    title: bilingual('Refund', '退款'),
+    actions: { decide: bilingual('Decide', '审核') },
+    facts: {
+      approve: { title: bilingual('Approved', '同意') },
+      amount: { title: bilingual('Amount', '金额') },
+    },
+  },
+}

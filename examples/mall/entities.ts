@@ -165,6 +165,7 @@ export const Refund = table(
     uniques: [{ columns: ['refundNo'] }],
     indexes: [
       ['orderId', 'id'],
+      ['orderNo', 'id'],
       ['status', 'id'],
     ],
   },

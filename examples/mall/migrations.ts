@@ -126,3 +126,10 @@ export const payWithCredit = defineChangeSet({
     schema.alterTable('mall_order').addColumn('credit_hold_id', type.id),
   ],
 })
+
+export const indexRefunds = defineChangeSet({
+  id: '0003-index-refunds',
+  up: ({ schema }) => [
+    schema.createIndex('mall_refund_order_no_id_index').on('mall_refund').columns(['order_no', 'id']),
+  ],
+})

@@ -9,22 +9,22 @@ import {
 } from '@plinth/events'
 import { http } from '@plinth/http'
 import { identity } from '@plinth/iam'
-import { definePlugin, kernel, personalData, quickstartCleanup, type ScheduledTask } from '@plinth/kernel'
+import { auditTexts, definePlugin, kernel, personalData, quickstartCleanup, type ScheduledTask } from '@plinth/kernel'
 import { ledger, ledgerKinds } from '@plinth/money'
 import { paymentSuccess, payments } from '@plinth/money/payments'
 import { site } from '@plinth/site'
-import { needsAttention, pages } from './admin-pages.ts'
+import { needsAttention, pages, timelines } from './admin-pages.ts'
 import { adminLists, adminRoutes } from './admin-routes.ts'
 import { Catalogue } from './catalogue.ts'
 import { keys } from './config.ts'
 import { type Mall, mall } from './contract.ts'
 import { Credit, creditKinds } from './credit.ts'
-import { businessError, messages, permissions } from './declarations.ts'
+import { audited, businessError, messages, permissions } from './declarations.ts'
 import { demoCleanup, seedDemo } from './demo.ts'
 import { entities } from './entities.ts'
 import { memberPage, pageRoutes } from './member-page.ts'
 import { memberRoutes, ownOrders } from './member-routes.ts'
-import { createMall, payWithCredit } from './migrations.ts'
+import { createMall, indexRefunds, payWithCredit } from './migrations.ts'
 import { Orders, paymentScene } from './orders.ts'
 import { mallTables } from './personal-data.ts'
 import { Refunds } from './refunds.ts'
@@ -57,17 +57,18 @@ export default definePlugin({
   requires,
   provides: [mall],
   contributes: [
+    auditTexts.of(audited),
     personalData.of(({ database }: WithDatabase) => ({ 'example.mall': mallTables(database) })),
     quickstartCleanup.of(({ database }: WithDatabase) => ({ mall: demoCleanup(database) })),
     ledgerKinds.of(creditKinds),
     paymentSuccess,
-    ...backOffice({ pages, attention: needsAttention }),
+    ...backOffice({ pages, attention: needsAttention, timelines }),
   ],
   config: keys,
   configGroups: { example: { en: 'Examples', 'zh-CN': '示例' } },
   permissions,
   entities,
-  migrations: [createMall, payWithCredit],
+  migrations: [createMall, payWithCredit, indexRefunds],
   messages,
   scheduledTasks: [closeUnpaid],
   commands: [

@@ -1,6 +1,6 @@
 import type { SqlEntityManager } from '@mikro-orm/sql'
 import { type Database, selectionOf } from '@plinth/database'
-import { count, id, Type, viewOf } from '@plinth/http'
+import { count, id, nullable, Type, text, viewOf } from '@plinth/http'
 import type { Static } from 'typebox'
 import { amount, deliveries, Goods, Order, OrderLine, Refund, type Review } from './entities.ts'
 
@@ -17,6 +17,17 @@ const lineView = viewOf(selectionOf(OrderLine).omit('orderId'), { delivery, pric
 /** An order with its lines. */
 export const orderJson = Order.shape({
   members: {
+    payment: Order.loaded(
+      ['Payment', '支付'],
+      nullable(text, { description: 'Number of the payment order that paid this order.' }),
+      async (orders) =>
+        new Map(
+          orders.map(({ id, orderNo, paymentProvider }) => [
+            id,
+            paymentProvider == null || paymentProvider === 'none' ? null : orderNo,
+          ]),
+        ),
+    ),
     lines: Order.loaded(undefined, Type.Array(lineView.schema), async (orders, { em }) => {
       const orderId = { $in: orders.map(({ id }) => id) }
       const lines = await em.find(OrderLine, { orderId }, { orderBy: { orderId: 'asc', id: 'asc' } })
@@ -36,6 +47,7 @@ export const orderJson = Order.shape({
     'refundedAmount',
     'createdAt',
     'paidAt',
+    'payment',
     'lines',
   ],
 })

@@ -1,4 +1,5 @@
 /** Counts the clicks and keys that an operator needs for tasks in the back office, with and without a mouse. */
+import { events } from '@plinth/events'
 import t from 'tap'
 import vouchers from '../../examples/vouchers/plugin.ts'
 import { skip } from '../../plugins/console/test/fixtures/browser.ts'
@@ -8,7 +9,38 @@ import { OperatorActions, type OperatorTask, openBackOffice, perform } from './o
 
 // biome-ignore lint/suspicious/noExplicitAny: answers of many routes
 type Data = any
-type Api = Awaited<ReturnType<typeof startWithRows>>['root']
+type Product = Awaited<ReturnType<typeof startWithRows>>
+type Api = Product['root']
+
+/** Adds an order that was shipped and refunded, an order without points, and a permission to settle. */
+async function addOrders({ root, logIn, running }: Product) {
+  const buyer = await logIn('anna')
+  const { items: goods } = await buyer('GET', 'mall/goods')
+  const buy = async () => {
+    const { orderNo, cashAmount } = await buyer('POST', 'mall/orders', {
+      lines: [{ goodsId: goods[0].id, quantity: 1 }],
+    })
+    await buyer('POST', `mall/orders/${orderNo}/payments`, { provider: 'test' })
+    await running.service(events).idle()
+    return { orderNo, amount: cashAmount }
+  }
+  const { orderNo, amount } = await buy()
+  await root('POST', `admin/mall/orders/${orderNo}/ship`)
+  const { refundNo } = await buyer('POST', `mall/orders/${orderNo}/refunds`, { amount, reason: 'The parcel was empty' })
+  await root('POST', `admin/mall/refunds/${refundNo}/decision`, { approve: true })
+  await running.service(events).idle()
+  const { items: rules } = await root('GET', 'admin/member-points/rules')
+  const { code, type, config } = rules.find(({ code }: Data) => code === 'order-reward')
+  const saveRule = (enabled: boolean) => root('POST', 'admin/member-points/rules', { code, type, config, enabled })
+  await saveRule(false)
+  await buy()
+  await saveRule(true)
+  const { items: roles } = await root('GET', 'admin/iam/roles')
+  const { id, name, description, dataScope, permissions, version } = roles.find(({ code }: Data) => code === 'support')
+  const added = [...permissions, 'money:web3:payment-settlement:execute']
+  const role = { name, description, dataScope, permissions: added, version }
+  await root('PUT', `admin/iam/roles/${id}`, role)
+}
 
 const twoHundred = Buffer.from(
   [
@@ -105,7 +137,7 @@ const tasks: readonly OperatorTask<Api>[] = [
   {
     name: 'stop a schedule',
     most: [3, 0, 0],
-    mostKeys: 30,
+    mostKeys: 35,
     async work(hand) {
       await hand.click(hand.place('Background work'))
       await hand.choose(hand.row('Remove old approvals'), 'Pause')
@@ -164,7 +196,7 @@ const tasks: readonly OperatorTask<Api>[] = [
   {
     name: 'retry a dead event',
     most: [4, 0, 0],
-    mostKeys: 24,
+    mostKeys: 30,
     async work(hand) {
       await hand.click(hand.attention('Events that were not delivered'))
       await hand.click(hand.row('shop.order-paid'))
@@ -307,6 +339,52 @@ const tasks: readonly OperatorTask<Api>[] = [
       return (await api('GET', 'admin/example-vouchers?keyword=GIFT-199')).items[0].note === 'For regulars'
     },
   },
+  {
+    name: 'find out why a member did not get the points of an order',
+    most: [2, 0, 0],
+    mostKeys: 12,
+    async work(hand) {
+      await hand.click(hand.place('Orders and payments'))
+      await hand.click(hand.row('Paid').getByRole('link').first())
+      const reward = hand.page.locator('main li', { hasText: 'Points for the order' })
+      await reward.getByText('None: the rule was off').waitFor()
+    },
+  },
+  {
+    name: 'find out who may settle',
+    most: [3, 0, 0],
+    mostKeys: 40,
+    async work(hand) {
+      const { page } = hand
+      await hand.click(hand.place('Access'))
+      await hand.click(page.locator('main').getByRole('link', { name: 'Roles and permissions' }))
+      const permission = page.getByRole('button', { name: 'Execute settlements', exact: true })
+      await permission.waitFor()
+      await hand.search('settle')
+      await hand.click(permission)
+      await hand.dialog().getByText('Customer service').waitFor()
+      await hand.dialog().getByText(/\banna\b/).waitFor()
+    },
+  },
+  {
+    name: 'find out what happened to an order',
+    most: [2, 0, 0],
+    mostKeys: 40,
+    async work(hand) {
+      await hand.click(hand.place('Orders and payments'))
+      await hand.click(hand.row('Refunded').getByRole('link').first())
+      const story = hand.page.locator('main ol')
+      for (const text of [
+        'Order created',
+        'Order paid',
+        'Mark as shipped',
+        'Refund requested',
+        'Refund decided',
+        'Points taken back',
+      ])
+        await story.getByText(text).first().waitFor()
+    },
+  },
 ]
 
 for (const [way, Hand] of [
@@ -318,7 +396,9 @@ for (const [way, Hand] of [
     t.teardown(async () => {
       for (const work of works.reverse()) await work()
     })
-    const { root, url } = await startWithRows((work) => works.push(work), { plugins: [vouchers] })
+    const product = await startWithRows((work) => works.push(work), { plugins: [vouchers] })
+    await addOrders(product)
+    const { root, url } = product
     const office = await openBackOffice(t, url, password)
     for (const task of tasks) await perform(t, office, task, root, Hand)
     if (Hand === KeyboardActions) return

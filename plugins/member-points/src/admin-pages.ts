@@ -1,4 +1,4 @@
-import { adminChart, adminDetail, adminForm, adminList, adminPreview } from '@plinth/admin'
+import { adminChart, adminDetail, adminForm, adminList, adminPreview, adminTimeline } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 import { titlesOfChoices } from '@plinth/table'
 import { defaultAsset } from './contract.ts'
@@ -353,6 +353,51 @@ const days = adminList('getAdminMemberPointsDays', (row) => ({
 }))
 
 export const pages = [accounts, ledger, sources, rules, ruleVersions, rule, batches, days]
+
+const orderOutcomes = {
+  granted: text('Granted', '已发放'),
+  awaited: text('None yet: the payment has not arrived', '暂无：尚未收到付款'),
+  'rule-off': text('None: the rule was off', '未发放：规则已停用'),
+  'other-currency': text('None: the rule is for another currency', '未发放：规则适用于其他币种'),
+  'too-little': text('None: the amount is too small for one point', '未发放：金额不足一分'),
+  'account-closed': text('None: the points account is closed', '未发放：积分账户已关闭'),
+}
+const outcomeTones = {
+  granted: 'good',
+  awaited: 'quiet',
+  'rule-off': 'warn',
+  'other-currency': 'warn',
+  'too-little': 'warn',
+  'account-closed': 'warn',
+} as const
+
+/** Points of an order and of its refunds, on the page of its payment. */
+export const timelines = [
+  adminTimeline('getAdminMemberPointsOrderRewards', (row) => ({
+    id: 'member-points.reward-of-order',
+    page: 'money.payment-order',
+    filter: { orderNo: 'outTradeNo' },
+    at: 'createdAt',
+    title: text('Points for the order', '订单积分'),
+    columns: [
+      row.status('outcome', outcomeTones, { labels: orderOutcomes }),
+      row.amount('granted', { currency: 'asset' }),
+      row.reference('ruleCode', { labels: 'member-points.rule' }),
+    ],
+    opens: { page: 'member-points.rule', field: 'ruleId' },
+  })),
+  adminTimeline('getAdminMemberPointsOrderReversals', (row) => ({
+    id: 'member-points.reversals-of-order',
+    page: 'money.payment-order',
+    filter: { orderNo: 'outTradeNo' },
+    at: 'createdAt',
+    title: text('Points taken back', '收回积分'),
+    columns: [
+      row.amount('deducted', { currency: 'asset' }),
+      row.reference('journalId', journal, { title: journalTitle }),
+    ],
+  })),
+]
 
 export const pointsCharts = [
   adminChart('getAdminMemberPointsDays', {

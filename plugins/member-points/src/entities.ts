@@ -112,6 +112,13 @@ export const SubstituteRow = defineEntity({
   },
 })
 
+/**
+ * Outcomes of a paid order: the points were granted, or why it got none. `too-little`: the amount is too small for one
+ * point.
+ */
+export const orderOutcomes = ['granted', 'rule-off', 'other-currency', 'too-little', 'account-closed'] as const
+export type OrderOutcome = (typeof orderOutcomes)[number]
+
 /** Points of an order. The status is `awaited` if a refund arrived before the payment. */
 export const OrderRewardRow = defineEntity({
   name: 'PointsOrderReward',
@@ -124,6 +131,8 @@ export const OrderRewardRow = defineEntity({
     userId: column.id(),
     asset: column.text(64),
     status: column.text(16).$type<'awaited' | 'paid'>(),
+    /** Null until the payment, and for orders that were paid before outcomes were recorded. */
+    outcome: column.text(16).$type<OrderOutcome>().nullable(),
     /** Minor units. */
     paidAmount: column.bigint(),
     refundedAmount: column.bigint(),

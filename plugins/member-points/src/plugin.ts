@@ -6,7 +6,8 @@ import { auditTexts, definePlugin, isBusinessError, optional, personalData } fro
 import { ledgerAssets, ledgerKinds } from '@plinth/money'
 import { adjustmentRoutes } from './admin/adjustment-routes.ts'
 import { adminRoutes, expireBatches } from './admin/admin-routes.ts'
-import { pages, pointsCharts } from './admin-pages.ts'
+import { orderRewardRoutes } from './admin/order-reward-routes.ts'
+import { pages, pointsCharts, timelines } from './admin-pages.ts'
 import { keys } from './config.ts'
 import { defaultAsset, memberPoints } from './contract.ts'
 import { dayRoutes } from './days/day-totals.ts'
@@ -21,6 +22,7 @@ import { seedRules } from './migrations/0002-seed-rules.ts'
 import { countDays } from './migrations/0003-count-days.ts'
 import { indexDays } from './migrations/0004-index-days.ts'
 import { claimSources } from './migrations/0005-claim-sources.ts'
+import { recordOutcomes } from './migrations/0006-record-outcomes.ts'
 import { figureCharts, pointsTiles } from './overview.ts'
 import { type Parts, requires, resolvers } from './parts.ts'
 import { pointsTables } from './personal-data.ts'
@@ -40,13 +42,13 @@ export default definePlugin({
     personalData.of(({ database }: WithDatabase) => ({ 'member-points': pointsTables(database) })),
     ledgerAssets,
     ledgerKinds.of(kindNames),
-    ...backOffice({ pages, charts: [...figureCharts, ...pointsCharts], tiles: pointsTiles }),
+    ...backOffice({ pages, charts: [...figureCharts, ...pointsCharts], tiles: pointsTiles, timelines }),
     optional(labelSources),
   ],
   config: keys,
   configGroups: { 'member-points': { en: 'Member points', 'zh-CN': '会员积分' } },
   permissions,
-  migrations: [createMemberPoints, seedRules, countDays, indexDays, claimSources],
+  migrations: [createMemberPoints, seedRules, countDays, indexDays, claimSources, recordOutcomes],
   entities,
   messages,
   scheduledTasks: [expiryTask, dayTask, purgePointsData],
@@ -88,6 +90,7 @@ export default definePlugin({
     http.addRoutes(adminRoutes, parts)
     http.addRoutes(expireBatches.routes, { services })
     http.addRoutes(adjustmentRoutes, parts)
+    http.addRoutes(orderRewardRoutes, parts)
 
     const once = { transaction: true }
     const reward =

@@ -163,3 +163,50 @@ onSqlite(t, 'figures of members are correct at their limits', async (t, at) => {
     t.equal(await reasonOf(points.spend({ userId: 102, points: 41, key: 'x' })), '409 money.balance-insufficient')
   })
 })
+
+onSqlite(t, 'an operator sees why an order got points or none, and what a refund took back', async (t, at) => {
+  const product = await startPoints(t, at)
+  const { events, clock } = product
+  const operator = await product.administrator()
+  const [ada, ben] = [await product.member('ada'), await product.member('ben')]
+  const orderReward = { code: 'order-reward', type: 'order', config: { points: 1, perAmount: 100, currency: 'CNY' } }
+  await saveRule(product, orderReward)
+  const pay = async (orderNo: string, given: object = {}) => {
+    const order = { orderNo, userId: ada.id, cashAmount: 300, currency: 'CNY', paidAt: clock.now(), ...given }
+    await events.publish(orderPaid, order, { key: orderNo })
+    await events.idle()
+  }
+  const refund = async (orderNo: string) => {
+    const fact = { refundNo: `r-${orderNo}`, orderNo, userId: ada.id, refundAmount: 100, orderCashAmount: 300 }
+    await events.publish(orderRefunded, fact, { key: orderNo })
+    await events.idle()
+  }
+  const rewardsOf = async (orderNo: string, { call } = operator) =>
+    (await call('GET', `admin/member-points/order-rewards?orderNo=${orderNo}`)).data.items
+  await pay('good')
+  await refund('good')
+  await pay('dollars', { currency: 'USD' })
+  await pay('small', { cashAmount: 99 })
+  await refund('unpaid')
+  await saveRule(product, { ...orderReward, enabled: false })
+  await pay('off')
+  await saveRule(product, orderReward)
+  await product.db.execute("update money_account set status = 'closed' where owner_id = ?", [String(ada.id)])
+  await pay('closed')
+  for (const [orderNo, outcome, granted] of [
+    ['good', 'granted', 3],
+    ['dollars', 'other-currency', null],
+    ['small', 'too-little', null],
+    ['unpaid', 'awaited', null],
+    ['off', 'rule-off', null],
+    ['closed', 'account-closed', null],
+  ] as const)
+    assertMembers(t, await rewardsOf(orderNo), [{ orderNo, userId: ada.id, outcome, granted }], orderNo)
+  const [{ ruleId }] = await rewardsOf('off')
+  t.match((await operator.call('GET', `admin/member-points/rules/${ruleId}`)).data, { enabled: false, version: 3 })
+  const { data } = await operator.call('GET', 'admin/member-points/order-reversals?orderNo=good')
+  assertMembers(t, data.items, [{ refundNo: 'r-good', deducted: 1, asset: 'points:mall' }])
+  t.same(await rewardsOf('unknown'), [])
+  t.match(await operator.call('GET', 'admin/member-points/order-rewards'), { code: '400' })
+  t.match(await ben.call('GET', 'admin/member-points/order-rewards?orderNo=good'), { code: '403' })
+})

@@ -1,6 +1,6 @@
 import { exactInteger, incrementBy, insertMissingRows, updateRows } from '@plinth/database'
 import { businessError } from '../declarations.ts'
-import { OrderRewardRow, ReversalRow, SourceRow } from '../entities.ts'
+import { type OrderOutcome, OrderRewardRow, ReversalRow, type RuleRow, SourceRow } from '../entities.ts'
 import type { ReversalDetails } from '../lots/lot-moves.ts'
 import { accountRefOf } from '../members/account.ts'
 import type { Parts } from '../parts.ts'
@@ -13,6 +13,17 @@ export function orderPoints(
 ): number {
   const earned = (BigInt(paid) * BigInt(points)) / BigInt(perAmount)
   return earned > BigInt(maxPoints) ? maxPoints : Number(earned)
+}
+
+/** Returns why a rule grants no points for an order; undefined if it grants some. */
+function findObstacle(
+  { enabled, config }: Pick<RuleRow, 'enabled' | 'config'>,
+  currency: string,
+  points: number,
+): OrderOutcome | undefined {
+  if (!enabled) return 'rule-off'
+  if ((config.currency ?? currency) !== currency) return 'other-currency'
+  return points === 0 ? 'too-little' : undefined
 }
 
 /** Amounts are minor units. */
@@ -104,6 +115,7 @@ interface Reversed {
 
 const awaited = {
   status: 'awaited',
+  outcome: null,
   paidAmount: 0,
   refundedAmount: 0,
   granted: 0,
@@ -145,10 +157,10 @@ export class OrderRewards {
           throw businessError('order-mismatch', { params: { orderNo }, data: { orderNo } })
         return { points: row.granted, replayed: true }
       }
-      const earns = rule.enabled && (rule.config.currency ?? currency) === currency
-      const points = earns ? orderPoints(cashAmount, rule.config) : 0
+      const points = orderPoints(cashAmount, rule.config)
+      const obstacle = findObstacle(rule, currency, points)
       const reward =
-        points === 0
+        obstacle !== undefined
           ? undefined
           : await rewards.grant({
               userId,
@@ -160,8 +172,9 @@ export class OrderRewards {
               reference: { type: 'order', id: orderNo },
             })
       // A closed account receives no points.
+      const outcome = obstacle ?? (reward === undefined ? 'account-closed' : 'granted')
       const granted = reward === undefined ? 0 : points
-      const paid = { status: 'paid', asset: rule.asset, paidAmount: cashAmount, granted } as const
+      const paid = { status: 'paid', outcome, asset: rule.asset, paidAmount: cashAmount, granted } as const
       const grant = { sourceId: reward?.sourceId ?? null, journalId: reward?.journalId ?? null }
       const by = { ruleCode: rule.code, ruleVersion: rule.version, ruleSnapshot: rule.config }
       await updateRows(db, OrderRewardRow, { id: row.id }, { ...paid, ...grant, ...by })

@@ -79,13 +79,17 @@ export class Rules {
     return row
   }
 
+  /** Returns the versions that exist. */
+  versions(wanted: readonly Pick<RuleRow, 'code' | 'version'>[]): Promise<readonly RuleRow[]> {
+    return wanted.length === 0 ? Promise.resolve([]) : this.#parts.db.fork().find(RuleRow, { $or: [...wanted] })
+  }
+
   /** Returns the previous version of each row, by the id of the given row. */
   async before(rows: readonly RuleRow[]): Promise<ReadonlyMap<number, RuleRow>> {
     const expected = rows
       .filter(({ version }) => version > 1)
       .map(({ code, version }) => ({ code, version: version - 1 }))
-    const found = expected.length === 0 ? [] : await this.#parts.db.fork().find(RuleRow, { $or: expected })
-    const earlier = new Map(found.map((row) => [`${row.code} ${row.version + 1}`, row]))
+    const earlier = new Map((await this.versions(expected)).map((row) => [`${row.code} ${row.version + 1}`, row]))
     return new Map(
       rows.flatMap((row) => {
         const last = earlier.get(`${row.code} ${row.version}`)

@@ -10,7 +10,7 @@ import dialog from '../../pages/forms/dialog.module.css'
 import { LoadFailure } from '../../pages/load-state.tsx'
 import type { ProductFacts } from '../product-plugins/plugin-facts.ts'
 import classes from './permission-dialog.module.css'
-import { holds, operationIds, type Permission, type Role, usersPage } from './roles.ts'
+import { holds, operationIds, type Permission, type Role, type UsersOfRole, usersPage } from './roles.ts'
 
 interface PermissionDialogProps {
   readonly page: OwnPageView
@@ -90,19 +90,22 @@ function Opened({ operation, code }: { readonly operation: Operation | undefined
   )
 }
 
-/** Shows a role with the number of its users, and a link to them. */
+/** Maximum number of users that are shown by name. */
+const shownUsers = 5
+
+/** Shows a role with the number of its users, the names of the first ones, and a link to all. */
 function Holder({ role, operation }: { readonly role: Role; readonly operation: Operation | undefined }) {
   const { translate } = useLanguage()
   const api = useApi()
-  const query = { roleId: role.id, size: 1, count: 'capped' }
+  const query = { roleId: role.id, size: shownUsers, count: 'capped' }
   const users = useQuery({
     queryKey: [operationIds.users, {}, query],
-    queryFn: ({ signal }) =>
-      api.call<{ readonly total: number | null; readonly counted?: string }>(operation as Operation, { query, signal }),
+    queryFn: ({ signal }) => api.call<UsersOfRole>(operation as Operation, { query, signal }),
     enabled: operation?.allowed === true,
   })
   const total = users.data?.total ?? undefined
   const isMore = users.data?.counted === 'capped'
+  const names = users.data?.items.map(({ username }) => username) ?? []
   return (
     <li>
       {role.name} <code className={classes.code}>{role.code}</code>
@@ -110,6 +113,12 @@ function Holder({ role, operation }: { readonly role: Role; readonly operation: 
         <Link href={`/${usersPage}?${new URLSearchParams({ roleId: String(role.id) })}`}>
           {translate(isMore ? 'roles.users-at-least' : 'roles.users', { count: total })}
         </Link>
+      )}
+      {names.length > 0 && (
+        <span className={classes.names}>
+          {names.join(', ')}
+          {(total ?? 0) > names.length && ' …'}
+        </span>
       )}
     </li>
   )

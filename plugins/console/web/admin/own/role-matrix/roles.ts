@@ -4,6 +4,7 @@ import type { DataOf } from '@plinth/client'
 
 export type RolePage = DataOf<typeof operationIds.roles>
 export type Role = RolePage['items'][number]
+export type UsersOfRole = DataOf<typeof operationIds.users>
 export type Permission = DataOf<typeof operationIds.permissions>[number]
 
 /** Ids of the operations that `src/admin/own-pages.ts` lists. */
