@@ -165,7 +165,7 @@ const tasks: readonly OperatorTask<Api>[] = [
   {
     name: 'give a role',
     most: [6, 0, 0],
-    mostKeys: 43,
+    mostKeys: 44,
     async work(hand) {
       await hand.click(hand.place('Access'))
       await hand.click(hand.page.locator('main').getByRole('link', { name: 'chen' }))
