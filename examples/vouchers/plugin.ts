@@ -7,6 +7,7 @@ export const Voucher = table(
   {
     id: c.id(),
     code: c.text(20, { pattern: '^[A-Z0-9-]{4,20}$' }).fixed().title('Code', '券码'),
+    note: c.text(100).nullable().title('Note', '备注'),
     holderId: c.user().nullable().title('Holder', '持有人'),
     value: c.amount({ asset: 'CNY' }, { min: 1 }).title('Value', '面额'),
     status: c
@@ -19,7 +20,6 @@ export const Voucher = table(
       .readOnly()
       .title('Status', '状态'),
     validUntil: c.time().nullable().title('Valid until', '有效期至'),
-    note: c.text(100).nullable().title('Note', '备注'),
     ...c.edits(),
   },
   {

@@ -91,7 +91,7 @@ t.test('a cell is edited in place, with undo, errors and conflicts', { skip, tim
   t.equal(await row.getByRole('button', { name: 'Change Code: GIFT-199' }).count(), 0, 'the code is fixed')
 
   await row.getByRole('button', { name: 'Change Holder: GIFT-199' }).focus()
-  for (let step = 0; step < 6 && !(await isFocused(pencil)); step++) await page.keyboard.press('ArrowRight')
+  for (let step = 0; step < 6 && !(await isFocused(pencil)); step++) await page.keyboard.press('ArrowLeft')
   await page.keyboard.press('Enter')
   await note.waitFor()
   await page.keyboard.type('For the anniversary')

@@ -162,7 +162,11 @@ onEachDatabase(t, 'read state', async (t, at) => {
     t.same((await ada.call('DELETE', `${path}/${first}`)).data, { affected: 1 })
     t.hasStrict(await ada.call('DELETE', `${path}/${first}`), { code: '404' })
     t.same((await ada.call('DELETE', path, { ids: [second, first, foreign[0]] })).data.affected, 1)
-    t.same((await ada.call('DELETE', `${path}?ids=9007199254740992`)).data, { affected: 0, results: [] }, 'no id is so large')
+    t.same(
+      (await ada.call('DELETE', `${path}?ids=9007199254740992`)).data,
+      { affected: 0, results: [] },
+      'no id is so large',
+    )
     t.same((await ada.call('DELETE', `${path}?ids=${third},${foreign[1]}`)).data.affected, 1)
     t.equal((await ada.inbox()).total, 0)
     t.equal((await bob.inbox()).total, 3)
