@@ -154,7 +154,7 @@ const tasks: readonly OperatorTask<Api>[] = [
   {
     name: 'give a role',
     most: [6, 0, 0],
-    mostKeys: 43,
+    mostKeys: 47,
     async work(hand) {
       await hand.click(hand.place('Access'))
       await hand.click(hand.page.locator('main').getByRole('link', { name: 'chen' }))
@@ -283,7 +283,7 @@ const tasks: readonly OperatorTask<Api>[] = [
   {
     name: 'find out what happened to an order',
     most: [2, 0, 0],
-    mostKeys: 40,
+    mostKeys: 13,
     async work(hand) {
       await hand.click(hand.place('Orders and payments'))
       await hand.click(hand.row('Refunded').getByRole('link').first())
