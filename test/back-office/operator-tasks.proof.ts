@@ -369,7 +369,7 @@ const tasks: readonly OperatorTask<Api>[] = [
   {
     name: 'find out what happened to an order',
     most: [2, 0, 0],
-    mostKeys: 40,
+    mostKeys: 13,
     async work(hand) {
       await hand.click(hand.place('Orders and payments'))
       await hand.click(hand.row('Refunded').getByRole('link').first())
