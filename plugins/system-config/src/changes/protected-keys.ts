@@ -38,7 +38,8 @@ export function deniedKeys(
     // A value that no loaded plugin declares belongs to no group. Its plugin may come back, and may use it as a guard.
     if (entry === undefined) {
       const permission = mayChange('') ? guardsPermission : savePermission
-      const isAllowed = mayChange('') && (can(permission) || !stored.values.has(key))
+      // A key that is not stored does not exist, so no permission is checked.
+      const isAllowed = mayChange('') && (!stored.values.has(key) || can(permission))
       return isAllowed ? [] : [{ entry: { key, title: { en: key, 'zh-CN': key } }, permission }]
     }
     if (!isStoredValueChanged(change, entry, stored)) return []
