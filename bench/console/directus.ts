@@ -201,7 +201,8 @@ const tasks: Readonly<Record<string, Work>> = {
     await hand.click(
       page
         .locator('.field', { hasText: /^\s*Scope/ })
-        .locator('.interface').first(),
+        .locator('.interface')
+        .first(),
     )
     await hand.click(page.locator('#menu-outlet').getByText(/Customer service/))
     await hand.click(saves(page))

@@ -363,7 +363,10 @@ const tasks: readonly OperatorTask<Api>[] = [
       await hand.search('settle')
       await hand.click(permission)
       await hand.dialog().getByText('Customer service').waitFor()
-      await hand.dialog().getByText(/\banna\b/).waitFor()
+      await hand
+        .dialog()
+        .getByText(/\banna\b/)
+        .waitFor()
     },
   },
   {
