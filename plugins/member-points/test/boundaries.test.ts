@@ -71,6 +71,8 @@ onSqlite(t, 'P-006 P-060 no task can be claimed, and the plugin publishes no eve
     'GET /api/v1/admin/member-points/expire-batches',
     'GET /api/v1/admin/member-points/figures',
     'GET /api/v1/admin/member-points/ledgers',
+    'GET /api/v1/admin/member-points/order-reversals',
+    'GET /api/v1/admin/member-points/order-rewards',
     'GET /api/v1/admin/member-points/rules',
     'GET /api/v1/admin/member-points/rules/:id',
     'GET /api/v1/admin/member-points/sources',
