@@ -71,7 +71,7 @@ async function startVouchers(t: Test, db: TestDatabase) {
       .service(database)
       .fork()
       .find(Voucher.entity, {}, { orderBy: { id: 'asc' } })
-  return { send, load, rows, lines, anna }
+  return { send, load, rows, lines, anna, db: running.service(database) }
 }
 
 const twoHundred = (faults: Readonly<Record<number, string>>) =>
@@ -188,4 +188,23 @@ onDatabase(t, 'a file of unknown names gives other requests a turn', async (t: T
   clearInterval(timer)
   t.equal(data.problems.length, 200)
   t.ok(turns >= 10, `${turns} turns`)
+})
+
+onDatabase(t, 'a holder is found by name among many users', async (t: Test, at) => {
+  const { load, rows, db, anna } = await startVouchers(t, at)
+  const [user = {}] = await db.query<Record<string, never>>('select * from iam_user where username = ?', ['anna'])
+  const names = Object.keys(user)
+  const row = `(${names.map(() => '?').join(', ')})`
+  for (let from = 0; from < 3_200; from += 100) {
+    const users = Array.from({ length: 100 }, (_, index) => {
+      const username = `an-${from + index}-anna`
+      return names.flatMap((name) => ({ ...user, id: db.newId(), username, username_key: username })[name] as never)
+    })
+    await db.execute(
+      `insert into iam_user (${names.join(', ')}) values ${users.map(() => row).join(', ')}`,
+      users.flat(),
+    )
+  }
+  t.hasStrict((await load('Code,Value,Holder\nGIFT,1,anna', 'all')).data, { outcome: 'imported' })
+  t.equal((await rows())[0]?.holderId, anna.id)
 })
