@@ -71,7 +71,7 @@ async function startVouchers(t: Test, db: TestDatabase) {
       .service(database)
       .fork()
       .find(Voucher.entity, {}, { orderBy: { id: 'asc' } })
-  return { send, load, rows, lines, anna }
+  return { send, load, rows, lines, anna, db: running.service(database) }
 }
 
 const twoHundred = (faults: Readonly<Record<number, string>>) =>
@@ -158,6 +158,10 @@ onDatabase(t, 'a file that cannot be read is rejected with its line', async (t: 
     ['Code,Value\nGIFT,1,2', ['rejected', 2, null, 'console.import-cells']],
     ['Code,Value,Holder\nGIFT,1,nobody', ['rejected', 2, 'Holder', 'console.import-name']],
     ['Code,Value\nGIFT,', ['rejected', 2, 'Value', 'required']],
+    ['Code,Value\nGIFT,297.00 USD', ['rejected', 2, 'Value', 'console.import-amount']],
+    ['Code,Value\nGIFT,297 jpy ', ['rejected', 2, 'Value', 'console.import-amount']],
+    [`Code,Value${','.repeat(900_000)}\nGIFT,1`, ['rejected', 1, null, 'console.import-columns']],
+    [`Code,Value\nGIFT${',1'.repeat(400_000)}`, ['rejected', 2, null, 'console.import-columns']],
     [`Code,Value\n${'GIFT,1\n'.repeat(1_001)}`, ['rejected', 1_002, null, 'console.import-too-long']],
     [`Code,Value,Note\nGIFT,1,${'x'.repeat(900_000)}`, ['rejected', 2, 'Note', 'anyOf']],
     [`Code,Value,Note\nGIFT,1,"${'""'.repeat(450_000)}"`, ['rejected', 2, 'Note', 'anyOf']],
@@ -169,7 +173,38 @@ onDatabase(t, 'a file that cannot be read is rejected with its line', async (t: 
     valid: 1,
     columns: [{ title: 'Code' }, { title: 'Value' }, { header: 'Unknown', title: null }],
   })
+  t.hasStrict((await load('\r\n\nCode;Value\nGIFT;7 CNY\n')).data, { valid: 1 }, 'empty lines precede the header')
   t.equal((await rows()).length, 0)
   const other = await send('POST', '/api/v1/admin/console/pages/iam.users/import', { csv: 'a\nb', mode: 'check' })
   t.equal(other.json().data.reason, 'console.page-unknown')
+})
+
+onDatabase(t, 'a file of unknown names gives other requests a turn', async (t: Test, db) => {
+  const { load } = await startVouchers(t, db)
+  const names = Array.from({ length: 200 }, (_, at) => `GIFT-${at},1,nobody${at}`)
+  let turns = 0
+  const timer = setInterval(() => turns++)
+  const { data } = await load(['Code,Value,Holder', ...names].join('\n'))
+  clearInterval(timer)
+  t.equal(data.problems.length, 200)
+  t.ok(turns >= 10, `${turns} turns`)
+})
+
+onDatabase(t, 'a holder is found by name among many users', async (t: Test, at) => {
+  const { load, rows, db, anna } = await startVouchers(t, at)
+  const [user = {}] = await db.query<Record<string, never>>('select * from iam_user where username = ?', ['anna'])
+  const names = Object.keys(user)
+  const row = `(${names.map(() => '?').join(', ')})`
+  for (let from = 0; from < 3_200; from += 100) {
+    const users = Array.from({ length: 100 }, (_, index) => {
+      const username = `an-${from + index}-anna`
+      return names.flatMap((name) => ({ ...user, id: db.newId(), username, username_key: username })[name] as never)
+    })
+    await db.execute(
+      `insert into iam_user (${names.join(', ')}) values ${users.map(() => row).join(', ')}`,
+      users.flat(),
+    )
+  }
+  t.hasStrict((await load('Code,Value,Holder\nGIFT,1,anna', 'all')).data, { outcome: 'imported' })
+  t.equal((await rows())[0]?.holderId, anna.id)
 })

@@ -12,6 +12,7 @@ export const businessError = defineBusinessErrors('console', en.console, {
   'chart-unknown': '404',
   'import-amount': '400',
   'import-cells': '400',
+  'import-columns': '400',
   'import-empty': '400',
   'import-encoding': '400',
   'import-missing': '400',

@@ -70,6 +70,8 @@ onDatabase(t, 'a view is shared with a role, replaced, the default of the role, 
   await put(lea, { name: 'All', roleId: narrow.id, isDefault: true })
   t.strictSame(await namesIn(mia), ['Monday', 'Tuesday*', 'All*'], 'the role with the smaller id is first')
 
+  t.equal(typeof (await put(lea, { page: 'iam.own-sessions' })), 'number', 'a list that is not in the navigation')
+
   t.equal(await put(mia), 'iam.permission-denied')
   for (const [changed, reason] of [
     [{ page: 'iam.user' }, 'console.page-unknown'],

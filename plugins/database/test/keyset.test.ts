@@ -446,6 +446,36 @@ onEachDatabase(t, 'conditions select rows by values, limits and emptiness', asyn
   )
 })
 
+onEachDatabase(t, 'a later page of a limited list skips only matching rows', async (t, at) => {
+  const db = await start(t, at)
+  const row = { rank: 1, createdAt: new Date(0), isOpen: false }
+  const rows = Array.from({ length: 12 }, (_, index) => ({
+    ...row,
+    id: index + 1,
+    name: index % 4 === 0 ? 'sought' : 'other',
+    endedAt: index < 6 ? null : new Date(1),
+  }))
+  await insertRows(db, Record, rows as never)
+  const conditions: readonly RowCondition[] = [{ property: 'name', operator: 'in', values: ['sought'] }]
+  const search = { text: 'sought', properties: ['name'] }
+  for (const direction of ['asc', 'desc'] as const) {
+    const window = { ...first, orderBy: [{ property: 'endedAt', direction } as const], size: 1 }
+    const found = async (limits: object, options = {}) => {
+      const ids: number[] = []
+      for (const offset of [0, 1, 2, 3])
+        ids.push(
+          ...(await findPage(db.fork(), Record, {}, { ...window, ...limits, offset }, options)).items.map(
+            ({ id }) => id,
+          ),
+        )
+      return ids
+    }
+    const expected = direction === 'asc' ? [1, 5, 9] : [9, 5, 1]
+    t.strictSame(await found({ conditions }), expected, `conditions ${direction}`)
+    t.strictSame(await found({}, { search }), expected, `search ${direction}`)
+  }
+})
+
 onEachDatabase(t, 'a page with conditions reads a limited number of rows and continues after them', async (t, at) => {
   const db = await start(t, at)
   const ids = Array.from({ length: 25_000 }, (_, index) => index + 1)

@@ -1,5 +1,5 @@
 import { createStaticLabelSource, filterLabels, type Label, type LabelSource, maxLabels } from '@plinth/admin'
-import { type Database, findPage } from '@plinth/database'
+import { type Database, findPage, foldText } from '@plinth/database'
 import { localize } from '@plinth/kernel'
 import type { FastifyRequest } from 'fastify'
 import { requirePrincipal } from './access/access-guard.ts'
@@ -31,7 +31,10 @@ export function iamLabels(db: Database, catalogue: PermissionCatalogue): Readonl
   const foundUsers = async (text: string, request: FastifyRequest) => {
     const scope = usersInScope(requirePrincipal(request))
     const search = { text, properties: ['usernameKey', 'emailFolded', 'mobile'] }
-    return (await findPage(db.fork(), User, scope, firstRowsBy('usernameKey'), { search })).items
+    // A search examines only the first users, and the user with exactly this name may be another one.
+    const named = await db.fork().findOne(User, { $and: [{ usernameKey: foldText(text.trim()) }, scope] })
+    const { items } = await findPage(db.fork(), User, scope, firstRowsBy('usernameKey'), { search })
+    return named === null ? items : [named, ...items.filter(({ id }) => id !== named.id)].slice(0, maxLabels)
   }
   return {
     'iam.user': {

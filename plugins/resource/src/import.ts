@@ -1,9 +1,16 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { count, type RouteRequest, Type } from '@plinth/http'
 import type { TObject } from 'typebox'
 import type { Row } from './definition.ts'
 
 /** Maximum number of rows of one import, so that its transaction stays short. */
 const maxImportedRows = 1_000
+
+/** Number of rows after which other work gets a turn. */
+const rowsPerTurn = 10
+
+/** Maximum number of errors that the problem of a row lists. */
+const maxErrors = 20
 
 /** Maximum size of the request in bytes. */
 export const maxImportBytes = 4_194_304
@@ -17,7 +24,7 @@ const problem = Type.Object({
   }),
   message: Type.String({ description: 'Text for users, in the language of the request.' }),
   errors: Type.Array(Type.Object({ field: Type.String(), rule: Type.String(), message: Type.String() }), {
-    description: 'The fields of the row with the rules that they violate.',
+    description: `The fields of the row with the rules that they violate, at most ${maxErrors}.`,
   }),
 })
 
@@ -59,28 +66,45 @@ export interface RowError {
 }
 
 /**
- * Returns the problem of a row as the creation of this row alone would report it.
+ * Returns the problems of rows, in their order, as the creation of each row alone would report them.
  *
- * @throws the error if it is not the fault of the row
+ * @throws an error that is not the fault of its row
  */
-export function problemOf({ row, error }: RowError, { errorOf }: Pick<RouteRequest, 'errorOf'>): ImportProblem {
+export async function problemsOf(
+  errors: readonly RowError[],
+  request: Pick<RouteRequest, 'errorOf'>,
+): Promise<readonly ImportProblem[]> {
+  const problems: ImportProblem[] = []
+  for (const error of errors.toSorted((a, b) => a.row - b.row)) {
+    if (problems.length % rowsPerTurn === 0) await nextTurn()
+    problems.push(problemOf(error, request))
+  }
+  return problems
+}
+
+function problemOf({ row, error }: RowError, { errorOf }: Pick<RouteRequest, 'errorOf'>): ImportProblem {
   const { code, message, data } = errorOf(error)
   if (code.startsWith('5')) throw error
   const { reason = null, field, errors = [] } = data ?? {}
-  const found = errors as ImportProblem['errors']
+  const found = (errors as ImportProblem['errors']).slice(0, maxErrors)
   const named = typeof field === 'string' ? [{ field, rule: String(reason ?? code), message }] : []
-  return { row, reason: reason as string | null, message, errors: found.length > 0 ? found : named }
+  const text = found.length < maxErrors ? message : found.map((one) => one.message).join('; ')
+  return { row, reason: reason as string | null, message: text, errors: found.length > 0 ? found : named }
 }
 
 /** Returns the rows that violate no rule of the schema, with their index, and the errors of the others. */
-export function checkedRows(
+export async function checkedRows(
   rows: readonly Row[],
   schema: object,
   { checkInput }: Pick<RouteRequest, 'checkInput'>,
-): { readonly inputs: readonly { readonly row: number; readonly input: Row }[]; readonly errors: readonly RowError[] } {
+): Promise<{
+  readonly inputs: readonly { readonly row: number; readonly input: Row }[]
+  readonly errors: readonly RowError[]
+}> {
   const inputs: { row: number; input: Row }[] = []
   const errors: RowError[] = []
   for (const [row, value] of rows.entries()) {
+    if (row % rowsPerTurn === 0) await nextTurn()
     try {
       inputs.push({ row, input: checkInput<Row>(schema, value) })
     } catch (error) {

@@ -32,7 +32,7 @@ import {
   reachOf,
   versionConflict,
 } from './definition.ts'
-import { checkedRows, type ImportMode, importBody, importView, maxImportBytes, problemOf } from './import.ts'
+import { checkedRows, type ImportMode, importBody, importView, maxImportBytes, problemsOf } from './import.ts'
 import { listReader } from './list-query.ts'
 import type { Operation, ResourceParts } from './options.ts'
 import { RowStore } from './store.ts'
@@ -175,10 +175,14 @@ class Routes {
       maxBodyBytes: maxImportBytes,
       async handler(request, store) {
         const mode = request.body['mode'] as ImportMode
-        const { inputs, errors } = checkedRows(request.body['rows'] as readonly Row[], shape.schemas.create, request)
+        const { inputs, errors } = await checkedRows(
+          request.body['rows'] as readonly Row[],
+          shape.schemas.create,
+          request,
+        )
         const wanted = inputs.map(({ row, input }) => ({ row, input, columns: shape.rowOf(input) }))
         const { valid, created, errors: others } = await store.createEach(wanted, mode, errors.length > 0, hooks)
-        const problems = [...errors, ...others].sort((a, b) => a.row - b.row).map((one) => problemOf(one, request))
+        const problems = await problemsOf([...errors, ...others], request)
         const outcome = mode === 'check' ? 'checked' : created > 0 ? 'imported' : 'rejected'
         return { outcome, valid, created, problems }
       },

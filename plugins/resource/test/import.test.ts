@@ -54,6 +54,19 @@ onDatabase(t, 'each row is checked as the creation of one row checks it', async 
     t.equal(outcomeOf(await root('POST', url, faulty)), '400 http.invalid-input')
 })
 
+onDatabase(t, 'rows with many errors give other requests a turn, and list some of the errors', async (t: Test, db) => {
+  const { root } = await startContacts(t, db)
+  const row = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`unknown${at}`, 1]))
+  let turns = 0
+  const timer = setInterval(() => turns++)
+  const { data } = await root('POST', url, { rows: Array(400).fill(row), mode: 'check' })
+  clearInterval(timer)
+  t.equal(data.problems.length, 400)
+  t.equal(data.problems[0].errors.length, 20)
+  t.ok(data.problems[0].message.length < 1_000)
+  t.ok(turns >= 20, `${turns} turns`)
+})
+
 onDatabase(t, 'an error in the transaction leaves no row, and names its own', async (t: Test, db) => {
   const { root, ids, rows } = await startContacts(t, db)
   t.teardown(() => delete hooks.inTransaction)

@@ -413,6 +413,12 @@ t.test('S-052 the list shows the reviews that can be retried, by the current fin
   const second = await list(`&size=1&cursor=${encodeURIComponent(first.next)}`)
   assertMembers(t, second, { next: null, items: [{ outTradeNo: open[0]?.outTradeNo }] })
   assertMembers(t, (await list('&size=1&page=2')).items, [{ outTradeNo: open[0]?.outTradeNo }])
+  const condition = (...numbers: unknown[]) => `&filter=${encodeURIComponent(`outTradeNo:in:${numbers.join(',')}`)}`
+  assertMembers(t, await list(condition(open[0]?.outTradeNo)), {
+    total: 1,
+    items: [{ outTradeNo: open[0]?.outTradeNo }],
+  })
+  t.equal((await list(condition(paid?.outTradeNo, changed?.outTradeNo))).total, 0, 'a filter applies, too')
   t.equal((await call('GET', `${reviewPath}?size=3`)).data.items.length, 3)
   const counted = async (query: string) => (await call('GET', `${reviewPath}?size=1&${query}`)).data?.total
   const { items } = (await call('GET', `${reviewPath}?size=100`)).data

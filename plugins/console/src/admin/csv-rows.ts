@@ -6,6 +6,9 @@ export interface CsvRow {
   readonly cells: readonly string[]
 }
 
+/** Maximum number of cells of a row, so that the time and the report of a file of separators stay small. */
+export const maxCells = 200
+
 /** A quotation mark without an end, or followed by other text. */
 export class CsvQuoteError extends Error {
   override readonly name = 'CsvQuoteError'
@@ -13,6 +16,17 @@ export class CsvQuoteError extends Error {
 
   constructor(line: number) {
     super(`The quotation mark in line ${line} has no end.`)
+    this.line = line
+  }
+}
+
+/** A row with more cells than `maxCells`. */
+export class CsvCellsError extends Error {
+  override readonly name = 'CsvCellsError'
+  readonly line: number
+
+  constructor(line: number) {
+    super(`Line ${line} has more than ${maxCells} cells.`)
     this.line = line
   }
 }
@@ -25,11 +39,14 @@ const separators = /[,;\t]/
  * that the export has inserted before formulas are removed. The time grows with the length of the text, whatever it contains.
  *
  * @param maxRows reading stops after this number of rows
- * @throws CsvQuoteError
+ * @throws CsvQuoteError, CsvCellsError
  */
 export function csvRows(text: string, maxRows: number): readonly CsvRow[] {
   const rows: CsvRow[] = []
-  const [header = ''] = text.replace(/"[^"]*"/g, '').split(/[\r\n]/, 1)
+  const [header = ''] = text
+    .replace(/"[^"]*"/g, '')
+    .trimStart()
+    .split(/[\r\n]/, 1)
   const separator = separators.exec(header)?.[0] ?? ','
   const plain = new RegExp(`[^${separator}\\r\\n]*`, 'y')
   let at = text.startsWith('\uFEFF') ? 1 : 0
@@ -52,6 +69,7 @@ export function csvRows(text: string, maxRows: number): readonly CsvRow[] {
         at = plain.lastIndex
       }
       if (text[at] !== separator) break
+      if (cells.length === maxCells) throw new CsvCellsError(first)
       at++
     }
     at += text.startsWith('\r\n', at) ? 2 : 1

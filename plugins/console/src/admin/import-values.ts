@@ -1,7 +1,8 @@
 import type { HttpRequest, Schema } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
+import { ownProperty } from '@plinth/kernel'
 import { businessError } from '../declarations.ts'
-import { scaleOfUnit } from './list-export.ts'
+import { type AmountUnitOfColumn, scaleOfUnit } from './list-export.ts'
 import type { PageRegistry } from './page-registry.ts'
 
 /** A field of the form that creates a row, in the form that the browser receives. */
@@ -54,7 +55,7 @@ export class ImportValues {
   /** Columns by their title or name, in lower case. */
   readonly #titles: ReadonlyMap<string, ImportColumn>
   readonly #amounts: NonNullable<NonNullable<ImportableList['create']>['amounts']>
-  readonly #units: Readonly<Record<string, { readonly scale: number }>>
+  readonly #units: Readonly<Record<string, AmountUnitOfColumn>>
   readonly #idOf: (kind: string, name: string) => Promise<string | undefined>
 
   /** @throws BusinessError "404" `console.page-unknown`, also for a page without an import; the errors of `book.page` */
@@ -62,7 +63,7 @@ export class ImportValues {
     book: Pick<PageRegistry, 'page' | 'labels'>,
     request: HttpRequest,
     id: string,
-    units: Readonly<Record<string, { readonly scale: number }>>,
+    units: Readonly<Record<string, AmountUnitOfColumn>>,
   ): Promise<ImportValues> {
     const view = async (locale: string) =>
       (await book.page(id, requirePrincipal(request), locale)) as unknown as ImportableList
@@ -81,7 +82,7 @@ export class ImportValues {
   private constructor(
     own: ImportableList,
     views: readonly ImportableList[],
-    units: Readonly<Record<string, { readonly scale: number }>>,
+    units: Readonly<Record<string, AmountUnitOfColumn>>,
     idOf: (kind: string, name: string) => Promise<string | undefined>,
   ) {
     this.operation = own.import as NonNullable<ImportableList['import']>
@@ -136,9 +137,8 @@ export class ImportValues {
     if (cell === '') return []
     const unit = this.#amounts[name]
     if (unit !== undefined) {
-      const other = 'field' in unit ? columns.findIndex((one) => one.column?.name === unit.field) : -1
-      const code = 'unit' in unit ? unit.unit : (cells[other] ?? '')
-      return [{ name, value: amountOf(cell, scaleOfUnit(code, this.#units)) }]
+      const code = 'unit' in unit ? unit.unit : this.#unitIn(unit.field, cells, columns)
+      return [{ name, value: amountOf(cell, code, this.#units) }]
     }
     const isList = schema['type'] === 'array'
     const items = isList && !cell.startsWith('[') ? cell.split('; ') : [cell]
@@ -147,6 +147,17 @@ export class ImportValues {
     const values: unknown[] = []
     for (const item of items) values.push(valueIn(await this.#named(column, item), itemSchema))
     return [{ name, value: isList ? values : values[0] }]
+  }
+
+  /** Returns the code of a unit that another field contains, or the default of this field. */
+  #unitIn(
+    field: string,
+    cells: readonly string[],
+    columns: readonly { readonly column: ImportColumn | undefined }[],
+  ): string {
+    const cell = cells[columns.findIndex(({ column }) => column?.name === field)] ?? ''
+    const unit = this.#columns.find(({ name }) => name === field)
+    return cell === '' ? String(unit?.schema['default'] ?? '') : (unit?.values.get(cell) ?? cell)
   }
 
   /** Returns the value or the id for a name. */
@@ -173,14 +184,31 @@ async function findId(book: Pick<PageRegistry, 'labels'>, request: HttpRequest, 
   return known.length === 1 ? String(known[0]?.id) : undefined
 }
 
-/** Returns the minor units of an amount such as `297.00 CNY`. Without a known unit, the cell contains minor units. */
-function amountOf(cell: string, scale: number | undefined): number {
-  const [, digits = '', fraction = ''] = /^\s*(-?\d{1,15})(?:\.(\d+))?(?:\s+\D.*)?$/su.exec(cell) ?? []
+/**
+ * Returns the minor units of an amount such as `297.00 CNY`. Without a known unit, the cell contains minor units.
+ *
+ * @throws BusinessError "400" `console.import-amount`, also if the cell names another known unit
+ */
+function amountOf(cell: string, code: string, units: Readonly<Record<string, AmountUnitOfColumn>>): number {
+  const scale = scaleOfUnit(code, units)
+  const [, digits = '', fraction = '', named = ''] =
+    /^\s*(-?\d{1,15})(?:\.(\d+))?(?:\s+(\D.*?))?\s*$/su.exec(cell) ?? []
   const minor = Number(`${digits}${fraction.padEnd(scale ?? 0, '0')}`)
-  if (digits === '' || fraction.length > (scale ?? 0) || !Number.isSafeInteger(minor))
+  const isOther = named !== '' && !namesOf(code, units).has(named) && isUnit(named, units)
+  if (digits === '' || fraction.length > (scale ?? 0) || !Number.isSafeInteger(minor) || isOther)
     throw businessError('import-amount', { params: { amount: short(cell), count: scale ?? 0 } })
   return minor
 }
+
+/** Returns the code of a unit, and the names with which the export writes it. */
+function namesOf(code: string, units: Readonly<Record<string, AmountUnitOfColumn>>): ReadonlySet<string | undefined> {
+  const { displayName, symbol } = ownProperty(units, code) ?? {}
+  return new Set([code, displayName, symbol])
+}
+
+const isUnit = (name: string, units: Readonly<Record<string, AmountUnitOfColumn>>): boolean =>
+  scaleOfUnit(name.toUpperCase(), units) !== undefined ||
+  Object.keys(units).some((code) => namesOf(code, units).has(name))
 
 /** Returns the value of a text in a schema, or the text if it is no such value. */
 function valueIn(text: string, { type, format }: Schema): unknown {

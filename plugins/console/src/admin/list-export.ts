@@ -44,7 +44,8 @@ interface Rows {
   readonly next?: string | null
 }
 
-interface AmountUnitOfColumn {
+/** A unit with its name in one language. */
+export interface AmountUnitOfColumn {
   readonly displayName: string
   readonly scale: number
   readonly symbol?: string | undefined
@@ -248,10 +249,8 @@ function amountText(
 }
 
 /** Returns the number of decimal places of an asset or currency; `undefined` for an unknown one. */
-export const scaleOfUnit = (
-  code: string,
-  units: Readonly<Record<string, { readonly scale: number }>>,
-): number | undefined => ownProperty(units, code)?.scale ?? unitOf(code, {})?.scale
+export const scaleOfUnit = (code: string, units: Readonly<Record<string, AmountUnitOfColumn>>): number | undefined =>
+  unitOf(code, units)?.scale
 
 /** All ISO 4217 currency codes. */
 const currencies: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'))

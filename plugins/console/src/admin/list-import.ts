@@ -1,9 +1,14 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { HttpRequest, HttpServer } from '@plinth/http'
 import { type BusinessCode, BusinessError } from '@plinth/kernel'
 import { businessError } from '../declarations.ts'
-import { CsvQuoteError, type CsvRow, csvRows } from './csv-rows.ts'
+import { CsvCellsError, CsvQuoteError, type CsvRow, csvRows, maxCells } from './csv-rows.ts'
 import { type ImportColumn, ImportValues, type ReadCell } from './import-values.ts'
+import type { AmountUnitOfColumn } from './list-export.ts'
 import type { PageRegistry } from './page-registry.ts'
+
+/** Number of rows after which other work gets a turn. On SQLite, the search for a name blocks the process. */
+const rowsPerTurn = 10
 
 export type ImportMode = 'check' | 'all' | 'valid'
 
@@ -52,7 +57,7 @@ interface WantedImport {
   readonly csv: string
   readonly mode: ImportMode
   /** Decimal places of assets and currencies, by code. */
-  readonly units: Readonly<Record<string, { readonly scale: number }>>
+  readonly units: Readonly<Record<string, AmountUnitOfColumn>>
 }
 
 /**
@@ -88,7 +93,8 @@ export class ListImport {
     if (header !== undefined) this.#checkHeader(columns, values, rows.length, add)
     if (problems.length > 0) return rejected()
     const ready: { readonly line: number; readonly body: object }[] = []
-    for (const { line, cells } of rows) {
+    for (const [at, { line, cells }] of rows.entries()) {
+      if (at % rowsPerTurn === 0) await nextTurn()
       const before = problems.length
       if (cells.length !== columns.length)
         add(line, null, businessError('import-cells', { params: { count: cells.length, expected: columns.length } }))
@@ -136,8 +142,10 @@ export class ListImport {
         if (rows.length <= max + 1) return rows
         add(rows[max + 1]?.line ?? 1, null, businessError('import-too-long', { params: { most: max } }))
       } catch (error) {
-        if (!(error instanceof CsvQuoteError)) throw error
-        add(error.line, null, businessError('import-quote'))
+        if (error instanceof CsvQuoteError) add(error.line, null, businessError('import-quote'))
+        else if (error instanceof CsvCellsError)
+          add(error.line, null, businessError('import-columns', { params: { most: maxCells } }))
+        else throw error
       }
     }
     return []

@@ -134,6 +134,13 @@ export class PageRegistry {
     }
   }
 
+  /** Returns whether a page is a list that the user may see. It need not be in the navigation. */
+  async hasList(id: string, principal: Principal): Promise<boolean> {
+    const page = this.#pageOf(id)
+    const operations = await this.#known()
+    return page?.kind === 'list' && mayCall(principal, operations.get(sourceOf(page, operations)))
+  }
+
   /**
    * Returns the document of a page in a frame. It is public, because it contains only code of a plugin. Returns
    * `undefined` for an id of no such page.

@@ -48,7 +48,7 @@ const maxViews = 20
 export interface SharedViewDependencies {
   readonly db: Database
   readonly clock: Pick<Clock, 'now'>
-  readonly book: PageRegistry
+  readonly book: Pick<PageRegistry, 'hasList'>
   readonly identity: Pick<Identity, 'findRoles'>
 }
 
@@ -128,9 +128,8 @@ export const sharedViewRoutes = [
       const { body, locale } = request
       const name = body.name.trim()
       if (!isNonBlankLine(name)) throw businessError('view-name-blank', { data: { field: 'name' } })
-      const groups = await book.groups(principal, locale)
-      const isList = groups.some(({ pages }) => pages.some((page) => page.id === body.page && page.kind === 'list'))
-      if (!isList) throw businessError('page-unknown', { params: { id: body.page } })
+      if (!(await book.hasList(body.page, principal)))
+        throw businessError('page-unknown', { params: { id: body.page } })
       const roles = await identity.findRoles(locale)
       if (!roles.some((role) => role.id === body.roleId))
         throw businessError('view-role-unknown', { data: { field: 'roleId' } })

@@ -196,7 +196,7 @@ async function walk<T extends object>(
     if (found.length === expected) break
     const last = isLimited(list) ? await lastExamined(list, stretch, keys) : undefined
     if (last !== undefined) return { found, end: cursorPositionOf(last, keys) }
-    if (left > 0) left = rows.length > 0 ? 0 : left - (await em.count(entity, conditionOf(em, stretch)))
+    if (left > 0) left = rows.length > 0 ? 0 : left - (await em.count(entity, where))
   }
   return { found, end: null }
 }

@@ -53,7 +53,9 @@ function numberOf(text: string): number | undefined {
 const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/
 function timeOf(text: string): number | undefined {
   const ms = time.test(text) ? Date.parse(text) : Number.NaN
-  return Number.isNaN(ms) ? undefined : ms
+  // `Date` reads the 31 of February as the 3 of March.
+  const day = text.slice(0, 10)
+  return Number.isNaN(ms) || !new Date(`${day}T00:00Z`).toISOString().startsWith(day) ? undefined : ms
 }
 
 /** Some databases cannot store control characters and lone surrogates. */

@@ -202,6 +202,7 @@ export class ReviewLogStore {
       offset: 0,
       count: 'none' as const,
       range: window.range,
+      conditions: window.conditions ?? [],
     })
     const orders = new Map<string, PaymentOrder>()
     const numbers = [...new Set(items.map((log) => log.outTradeNo))]
