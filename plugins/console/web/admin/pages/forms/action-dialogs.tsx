@@ -174,7 +174,7 @@ export function BulkBar({ page, rows, picked, onDone }: BulkBarProps) {
           </WriteDialog>
         )}
       </div>
-      {failures !== undefined && (
+      {failures?.failed.some(({ id }) => picked.has(id)) && (
         <Boundary>
           <Suspense fallback={null}>
             <BulkFailureList {...failures} detail={page.detail} />

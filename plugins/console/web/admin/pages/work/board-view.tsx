@@ -2,7 +2,7 @@ import { Button } from '@mantine/core'
 import { IconGripVertical } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { type PointerEvent, useEffect, useRef, useState } from 'react'
-import { Link } from 'wouter'
+import { Link, useSearchParams } from 'wouter'
 import { useLanguage } from '../../../app/app.tsx'
 import { useApi } from '../../api/context.tsx'
 import { usePolling } from '../../api/live.tsx'
@@ -12,7 +12,8 @@ import { useWhyNot } from '../../api/why-not.ts'
 import { useSite } from '../../shell/site-context.ts'
 import { toasts } from '../../shell/toasts.ts'
 import { Cell } from '../cell.tsx'
-import { conditionsOn, valuesOf } from '../conditions.ts'
+import { conditionsOn, valuesOf, withConditions } from '../conditions.ts'
+import { boardName, filterName } from '../list-state.ts'
 import { LoadFailure, Waiting } from '../load-state.tsx'
 import { isActionAvailable, RowActions } from '../row-actions.tsx'
 import { columnText, useFormats } from '../shown-value.ts'
@@ -128,6 +129,7 @@ function BoardColumn({ shared, params, query, drag, value }: BoardColumnProps) {
   const { translate } = useLanguage()
   const api = useApi()
   const [size, setSize] = useState(step)
+  const [search] = useSearchParams()
   const { page, time, limits } = shared
   const asked = { ...query, ...(page.isPaged && { size }), ...(page.canCount && { count: 'capped' }) }
   const rows = useQuery({
@@ -167,12 +169,20 @@ function BoardColumn({ shared, params, query, drag, value }: BoardColumnProps) {
             {translate('work.more', { value: title })}
           </Button>
         ) : (
-          <Link href={`/${page.id}?${page.board?.column}=${encodeURIComponent(String(value))}`}>
+          <Link href={`/${page.id}?${listOf(search, page.board?.column ?? '', String(value))}`}>
             {translate('work.all', { value: title })}
           </Link>
         ))}
     </section>
   )
+}
+
+/** Returns the query of the list with the filters of the board, and with one value of its column. */
+function listOf(board: URLSearchParams, column: string, value: string): URLSearchParams {
+  const list = new URLSearchParams(board)
+  for (const name of [boardName, filterName, column]) list.delete(name)
+  for (const one of withConditions(board.getAll(filterName), column, { in: [value] })) list.append(filterName, one)
+  return list
 }
 
 function Card({ row, shared }: { readonly row: Row; readonly shared: Shared }) {

@@ -65,7 +65,7 @@ function CellFrame({ title, onClose, children }: FrameProps) {
       <Popover.Target>
         <span className={classes.anchor} />
       </Popover.Target>
-      <Popover.Dropdown role="dialog" aria-label={title}>
+      <Popover.Dropdown role="dialog" aria-label={title} className={classes.popover}>
         {children}
       </Popover.Dropdown>
     </Popover>

@@ -37,6 +37,7 @@ export function useCellUndo({ edit }: ListPage): (change: CellChange) => void {
       onSuccess: () => toasts.show(translate('admin.undone')),
       onError: ({ message }) => toasts.show(message || translate('app.failure.unreachable'), { isFailure: true }),
       onSettled: () => void client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'page' }),
+      isParallel: true,
     },
   )
   return mutate

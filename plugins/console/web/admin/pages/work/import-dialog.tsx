@@ -36,6 +36,8 @@ export default function ImportDialog({ page, onClose }: ImportDialogProps) {
   const id = useId()
   const [csv, setCsv] = useState<string>()
   const [error, setError] = useState<string>()
+  // The report stays while an import runs, and after one without a response, so that it can be repeated.
+  const [report, setReport] = useState<ImportReport>()
   const run = useWrite(
     (signal, body: { readonly csv: string; readonly mode: 'check' | 'all' | 'valid' }, keys) =>
       api.call<ImportReport>(importedRows, {
@@ -44,11 +46,12 @@ export default function ImportDialog({ page, onClose }: ImportDialogProps) {
         ...(body.mode !== 'check' && { keys }),
         signal,
       }),
-    { onSuccess: ({ created }) => void (created > 0 && client.invalidateQueries({ queryKey: [page.operation] })) },
+    { onSuccess: setReport, onSettled: () => void client.invalidateQueries({ queryKey: [page.operation] }) },
   )
   const choose = async ({ currentTarget: { files } }: ChangeEvent<HTMLInputElement>) => {
     const [file] = files ?? []
     run.reset()
+    setReport(undefined)
     setCsv(undefined)
     setError(undefined)
     if (file === undefined) return
@@ -62,7 +65,6 @@ export default function ImportDialog({ page, onClose }: ImportDialogProps) {
       setError(translate('work.import.encoding'))
     }
   }
-  const { data: report } = run
   const mode = report?.problems.length === 0 ? 'all' : 'valid'
   const canImport = csv !== undefined && report?.outcome === 'checked' && report.valid > 0
   return (
@@ -96,7 +98,13 @@ export default function ImportDialog({ page, onClose }: ImportDialogProps) {
           </Input.Wrapper>
         )}
         <span role="status">{run.isPending ? translate('work.import.checking') : ''}</span>
-        {run.error instanceof CallFailure && <FailureNotice message={run.error.message} traceId={run.error.traceId} />}
+        {run.error instanceof CallFailure && (
+          <FailureNotice
+            message={run.error.message}
+            traceId={run.error.traceId}
+            {...(report === undefined && csv !== undefined && { onRetry: () => run.mutate({ csv, mode: 'check' }) })}
+          />
+        )}
         {report !== undefined && <Report report={report} name={page.id} />}
         <div className={dialog.buttons}>
           <Button variant="default" onClick={onClose}>
