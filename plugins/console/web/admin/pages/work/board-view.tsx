@@ -9,14 +9,13 @@ import { usePolling } from '../../api/live.tsx'
 import type { Action, Column, ListPage } from '../../api/page-types.ts'
 import { labelOf, type Row, type Rows, rowsOf, valueAt } from '../../api/row-values.ts'
 import { useWhyNot } from '../../api/why-not.ts'
-import { useSite } from '../../shell/site-context.ts'
 import { toasts } from '../../shell/toasts.ts'
 import { Cell } from '../cell.tsx'
 import { conditionsOn, valuesOf, withConditions } from '../conditions.ts'
 import { boardName, filterName } from '../list-state.ts'
 import { LoadFailure, Waiting } from '../load-state.tsx'
 import { isActionAvailable, RowActions } from '../row-actions.tsx'
-import { columnText, useFormats } from '../shown-value.ts'
+import { namingColumn, useRowName } from '../shown-value.ts'
 import type { ChosenAction } from '../use-actions.tsx'
 import classes from './work.module.css'
 import './texts.ts'
@@ -191,9 +190,8 @@ function Card({ row, shared }: { readonly row: Row; readonly shared: Shared }) {
   const card = useRef<HTMLLIElement>(null)
   const start = useRef<{ readonly x: number; readonly y: number; isMoving: boolean }>(undefined)
   const key = String(valueAt(row, page.key))
-  const surroundings = { formats: useFormats(), units: useSite().units }
-  const head = page.columns.find(({ link }) => link) ?? (page.columns[0] as Column)
-  const name = columnText(head, head.field, row, surroundings) || key
+  const head = namingColumn(page.columns) as Column
+  const name = useRowName(page)(row)
   // biome-ignore lint/correctness/useExhaustiveDependencies: a card is sought only when it appears
   useEffect(() => {
     if (isSought(key)) card.current?.querySelector('button')?.focus()

@@ -1,4 +1,4 @@
-import { Button, Input, Modal } from '@mantine/core'
+import { Button, Input } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { type ChangeEvent, useId, useState } from 'react'
 import { useLanguage } from '../../../app/app.tsx'
@@ -11,6 +11,7 @@ import { useWrite } from '../../api/use-write.ts'
 import { downloadText } from '../download.ts'
 import { ApiResponse } from '../facts.tsx'
 import dialog from '../forms/dialog.module.css'
+import { Dialog } from '../forms/dialog.tsx'
 import fileField from '../forms/file-field.module.css'
 import classes from './work.module.css'
 import './texts.ts'
@@ -68,13 +69,7 @@ export default function ImportDialog({ page, onClose }: ImportDialogProps) {
   const mode = report?.problems.length === 0 ? 'all' : 'valid'
   const canImport = csv !== undefined && report?.outcome === 'checked' && report.valid > 0
   return (
-    <Modal
-      opened
-      onClose={onClose}
-      size="xl"
-      title={translate('work.import.heading', { title: page.title })}
-      closeButtonProps={{ 'aria-label': translate('admin.close') }}
-    >
+    <Dialog onClose={onClose} size="xl" title={translate('work.import.heading', { title: page.title })}>
       <div className={dialog.form}>
         {report?.outcome !== 'imported' && (
           <Input.Wrapper
@@ -117,7 +112,7 @@ export default function ImportDialog({ page, onClose }: ImportDialogProps) {
           )}
         </div>
       </div>
-    </Modal>
+    </Dialog>
   )
 }
 
