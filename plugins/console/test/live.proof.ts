@@ -57,7 +57,7 @@ t.test('a form keeps the input and the version that was read', { skip, timeout: 
   const role = { code: 'auditor', name: 'Auditor', dataScope: 'all', permissions: [] }
   const { data } = await call('POST', 'admin/iam/roles', role, session.accessToken)
   const { page, complaints } = await opened(t.teardown, `iam.role/${data.id}`)
-  await page.getByRole('button', { name: 'Change' }).click()
+  await page.getByRole('button', { name: 'Change', exact: true }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('Description').fill('Reads what was done')
   const { code: _, ...replaced } = role
