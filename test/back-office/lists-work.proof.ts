@@ -1,6 +1,6 @@
 /** Works in lists of the back office: edits cells, imports a file, moves cards, and sees the outcome of each row. */
 import { until } from '@plinth/dev/testing'
-import type { Locator, Page } from 'playwright-core'
+import type { Locator, Page, Route } from 'playwright-core'
 import t from 'tap'
 import vouchers from '../../examples/vouchers/plugin.ts'
 import {
@@ -78,6 +78,74 @@ t.test(
     await page.locator('main tbody tr', { hasText: 'GIFT-199' }).waitFor()
     t.equal((await root('GET', `${path}?count=exact`)).total, 197)
     t.same(complaints, [])
+  },
+)
+
+t.test('an import without a response is repeated with the same key', { skip, timeout: 300_000 }, async (t) => {
+  const { page } = await start()
+  const keys: (string | undefined)[] = []
+  page.on('request', (one) => {
+    if (one.url().endsWith('/import')) keys.push(one.headers()['idempotency-key'])
+  })
+  await page.getByRole('button', { name: 'Import a CSV file' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('CSV file').setInputFiles(file(['Code,Value', 'LOST-1,10.00', 'LOST-2,10.00']))
+  await dialog.getByText('2 rows: 2 can be imported, 0 problems').waitFor()
+  const send = dialog.getByRole('button', { name: 'Import 2 rows' })
+  const lose = async (route: Route) => {
+    await route.fetch()
+    await route.abort()
+  }
+  await page.route((url) => url.pathname.endsWith('/import'), lose, { times: 1 })
+  await send.click()
+  await dialog.getByText('The server does not respond.').waitFor()
+  await send.click()
+  await dialog.getByText('2 rows imported').waitFor()
+  t.equal(keys.length, 3)
+  t.ok(keys[1])
+  t.equal(keys[2], keys[1])
+  t.equal((await root('GET', `${path}?keyword=LOST&count=exact`)).total, 2)
+  for (const { id } of (await root('GET', `${path}?keyword=LOST`)).items) await root('DELETE', `${path}/${id}`)
+})
+
+t.test('an action does not abort the action on the row before', { skip, timeout: 300_000 }, async (t) => {
+  const { page, complaints } = await start()
+  const { promise, resolve } = Promise.withResolvers<void>()
+  await page.route(
+    (url) => url.pathname.endsWith('/activate'),
+    async (route) => {
+      await promise
+      await route.continue()
+    },
+  )
+  for (const code of ['GIFT-182', 'GIFT-181']) {
+    await page.getByRole('button', { name: `Actions: ${code}` }).click()
+    await page.getByRole('menuitem', { name: 'Activate' }).click()
+  }
+  resolve()
+  for (const code of ['GIFT-182', 'GIFT-181']) {
+    await page.getByRole('status').getByText(`“Activate · ${code}” was executed.`).waitFor()
+    const [{ id, status }] = (await root('GET', `${path}?keyword=${code}`)).items
+    t.equal(status, 'active')
+    await root('POST', `${path}/${id}/withdraw`)
+  }
+  t.same(complaints, [])
+})
+
+t.test(
+  'a filter with an impossible time opens, and its removal keeps the focus',
+  { skip, timeout: 300_000 },
+  async (t) => {
+    const { page } = await start()
+    for (const time of ['soon', '+275760-09-13T00:00:00Z']) {
+      await open(page, `${list}?filter=${encodeURIComponent(`validUntil:gte:${time}`)}`)
+      const chip = page.getByRole('button', { name: /^Valid until: / })
+      await chip.click()
+      t.equal(await page.getByLabel('From').inputValue(), '')
+      await page.keyboard.press('Escape')
+      await chip.press('Delete')
+      t.ok(await isFocused(page.getByRole('combobox', { name: 'Add filter' })))
+    }
   },
 )
 
@@ -211,6 +279,11 @@ t.test('rows that an action left unchanged are listed with their reason', { skip
   await page.getByText('1 selected').waitFor()
   t.same(await findAccessibilityProblems(page), [])
   await saveScreenshot(page, 'bulk-failures')
+  const all = page.locator('main thead').getByRole('checkbox')
+  await all.check()
+  await all.uncheck()
+  await page.locator('main tbody tr').first().getByRole('checkbox').check()
+  t.equal(await notice.count(), 0, 'the failures are of rows that are no longer selected')
   t.same(complaints, [])
 })
 

@@ -33,8 +33,6 @@ const withoutRange: Readonly<Record<string, string>> = {
   'open-platform.apps': 'few rows, in the order of their names',
   'scheduler.tasks': 'one row for each task; its runs can be asked for a time',
   'sign-in-oidc.claim-rules': 'few rules, found by provider',
-  'sign-in-oidc.identities': 'a person has few linked identities',
-  'system-config.requests': 'few rows, the newest first',
   'template.templates': 'few rows, found by code and channel',
   'web3.chains': 'one row for each chain',
 }

@@ -40,7 +40,7 @@ t.test('a list shows new rows and keeps selection and input', { skip, timeout: 6
   const before = await rows.count()
   await rows.first().getByRole('checkbox').check()
   const picked = await rows.first().getByRole('checkbox').getAttribute('aria-label')
-  await page.getByRole('combobox', { name: 'Type' }).or(page.getByLabel('Type')).first().fill('probe')
+  await page.getByRole('combobox', { name: 'Add filter' }).fill('probe')
   await office?.loseEvent()
   await rows.nth(before).waitFor({ timeout })
   t.ok(await page.getByRole('checkbox', { name: picked ?? '', exact: true }).isChecked())
@@ -57,7 +57,7 @@ t.test('a form keeps the input and the version that was read', { skip, timeout: 
   const role = { code: 'auditor', name: 'Auditor', dataScope: 'all', permissions: [] }
   const { data } = await call('POST', 'admin/iam/roles', role, session.accessToken)
   const { page, complaints } = await opened(t.teardown, `iam.role/${data.id}`)
-  await page.getByRole('button', { name: 'Change' }).click()
+  await page.getByRole('button', { name: 'Change', exact: true }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('Description').fill('Reads what was done')
   const { code: _, ...replaced } = role

@@ -48,3 +48,9 @@ t.test('typed times are in the displayed zone, also near a change to summer time
   t.equal(iso(startOfDay(at('2026-10-25T20:00Z'), 'Europe/Berlin')), '2026-10-24T22:00:00.000Z')
   for (const wrong of ['', '2026-01-01', '2026-13-01T00:00', 'now']) t.equal(momentOf(wrong, 'UTC'), undefined, wrong)
 })
+
+t.test('a time that is invalid, or has no local time, has an empty text', (t) => {
+  for (const ms of [Number.NaN, Infinity, 8.64e15]) t.equal(wallClock(ms, 'Asia/Shanghai'), '')
+  t.equal(wallClock(0, 'Asia/Shanghai'), '1970-01-01T08:00')
+  t.end()
+})

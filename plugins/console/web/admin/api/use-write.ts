@@ -9,15 +9,21 @@ interface WriteHandlers<Result, Input> {
   onSettled?(): void
   /** Keys of the input that was restored. */
   readonly keys?: PendingKeys
+  /** True if another write, such as that of another row, does not abort this one. */
+  readonly isParallel?: boolean
 }
+
+/** Returns the input as JSON, by which running writes are compared. */
+const nameOf = (input: unknown) => JSON.stringify([input])
 
 /** Error of a write that was cancelled. It is never shown. */
 class Cancelled extends Error {}
 
 /**
  * Returns a write that the user can start and cancel. All writes of the back office use this hook. A write is aborted
- * when the component that uses the hook unmounts, and when this component starts the write with other input. The server
- * may already have executed an aborted write, so all displayed data is read again. After an abort, no handler is called.
+ * when the component that uses the hook unmounts, and, unless it is parallel, when this component starts the write with
+ * other input. The server may already have executed an aborted write, so all displayed data is read again. After an
+ * abort, no handler is called.
  * While a write runs, another start with the same input, such as the second click of a double click, has no effect.
  * Input and result are not cached.
  *
@@ -25,40 +31,37 @@ class Cancelled extends Error {}
  */
 export function useWrite<Result, Input = void>(
   write: (signal: AbortSignal, input: Input, keys: PendingKeys) => Promise<Result>,
-  { onSuccess, onError, onSettled, keys = {} }: WriteHandlers<Result, Input> = {},
+  { onSuccess, onError, onSettled, keys = {}, isParallel = false }: WriteHandlers<Result, Input> = {},
 ): UseMutationResult<Result, Error, Input> {
   const client = useQueryClient()
-  const running = useRef<AbortController>(undefined)
-  /** Input of the running write, as JSON. */
-  const started = useRef<string>(undefined)
+  /** The running writes, by their input as JSON. */
+  const { current: running } = useRef(new Map<string, AbortController>())
   const { current: pending } = useRef(keys)
   useEffect(
     () => () => {
-      if (running.current === undefined) return
-      running.current.abort()
+      if (running.size === 0) return
+      for (const one of running.values()) one.abort()
       void client.invalidateQueries()
     },
-    [client],
+    [client, running],
   )
   const mutation = useMutation({
     async mutationFn(input: Input) {
-      running.current?.abort()
-      const own = new AbortController()
-      running.current = own
-      const result = await write(own.signal, input, pending).catch((error: unknown) => {
-        throw own.signal.aborted ? new Cancelled() : error
+      const signal = running.get(nameOf(input))?.signal
+      if (signal === undefined) throw new Cancelled()
+      const result = await write(signal, input, pending).catch((error: unknown) => {
+        throw signal.aborted ? new Cancelled() : error
       })
-      if (own.signal.aborted) throw new Cancelled()
+      if (signal.aborted) throw new Cancelled()
       return result
     },
     onSuccess: (result, input) => onSuccess?.(result, input),
     onError(error, input) {
       if (!(error instanceof Cancelled)) onError?.(error, input)
     },
-    onSettled(_, error) {
+    onSettled(_, error, input) {
       if (error instanceof Cancelled) return
-      running.current = undefined
-      started.current = undefined
+      running.delete(nameOf(input))
       onSettled?.()
     },
     gcTime: 0,
@@ -66,12 +69,16 @@ export function useWrite<Result, Input = void>(
   const start = mutation.mutate
   const mutate = useCallback<typeof start>(
     (...args) => {
-      const input = JSON.stringify(args.slice(0, 1))
-      if (started.current === input) return
-      started.current = input
+      const input = nameOf(args[0])
+      if (running.has(input)) return
+      if (!isParallel) {
+        for (const one of running.values()) one.abort()
+        running.clear()
+      }
+      running.set(input, new AbortController())
       start(...args)
     },
-    [start],
+    [start, running, isParallel],
   )
   return { ...mutation, mutate }
 }

@@ -12,12 +12,17 @@ export interface Condition {
 }
 
 /** A filter of a column. Other filters are parameters with one value. */
-export type ColumnFilter = Field & { readonly operators: readonly Operator[] }
+export type ColumnFilter = Field & {
+  readonly operators: readonly Operator[]
+  /** True for a filter with at most one value. */
+  readonly isSingle?: boolean
+}
 export const isColumnFilter = (filter: Field): filter is ColumnFilter => filter.operators !== undefined
 
 /** Value of a filter by user that means the current user. The address contains it, so each user sees their own rows. */
 export const me = 'me'
-export const isOfUsers = ({ options }: Pick<Field, 'options'>): boolean => options?.labels === 'iam.user'
+export const isOfUsers = ({ options, isSingle = false }: Pick<ColumnFilter, 'options' | 'isSingle'>): boolean =>
+  !isSingle && options?.labels === 'iam.user'
 
 export const printCondition = ({ name, operator, values }: Condition): string =>
   `${name}:${operator}:${values.map((value) => value.replace(/[\\,]/g, '\\$&')).join(',')}`

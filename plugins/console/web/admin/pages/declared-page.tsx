@@ -23,7 +23,7 @@ import type { ListState } from './list-state.ts'
 import { ListView, Rowset } from './list-view.tsx'
 import { LoadFailure } from './load-state.tsx'
 import { Reference } from './reference-cell.tsx'
-import { fileLinkOf, isActionAvailable, isFile } from './row-actions.tsx'
+import { isActionAvailable, startOf } from './row-actions.tsx'
 import { columnText, useFormats } from './shown-value.ts'
 import { allTime } from './time-range.ts'
 import { TimelineView } from './timeline.tsx'
@@ -125,12 +125,7 @@ function ActionButtons({ actions, row, onChoose }: ActionButtonsProps) {
         {...(action.tone === 'danger' ? { color: 'red' } : {})}
         disabled={!action.allowed}
         title={whyNot(action)}
-        {...(isFile(action) && action.allowed
-          ? fileLinkOf(api, action, row)
-          : {
-              ...(action.undo === undefined ? { 'aria-haspopup': 'dialog' as const } : {}),
-              onClick: () => onChoose(action),
-            })}
+        {...startOf(api, action, row, onChoose)}
       >
         {action.label}
       </Button>

@@ -1,6 +1,6 @@
-import { Button, NativeSelect, Popover, Select, Skeleton, TextInput } from '@mantine/core'
+import { Button, Popover, Select, Skeleton } from '@mantine/core'
 import { IconX } from '@tabler/icons-react'
-import { lazy, Suspense, useEffect, useRef, useState } from 'react'
+import { lazy, Suspense, useRef, useState } from 'react'
 import { useLanguage } from '../../app/app.tsx'
 import type { AmountUnit, Column, Field } from '../api/page-types.ts'
 import type { Row } from '../api/row-values.ts'
@@ -18,8 +18,7 @@ import {
   wordOf,
 } from './conditions.ts'
 import classes from './filter-bar.module.css'
-import { choicesOf } from './forms/field-values.ts'
-import { dropdown, LabelPicker } from './forms/label-picker.tsx'
+import { dropdown } from './forms/label-picker.tsx'
 import type { ListState } from './list-state.ts'
 import { Reference } from './reference-cell.tsx'
 import { useFormats } from './shown-value.ts'
@@ -34,49 +33,40 @@ interface FilterBarProps {
   readonly rows: readonly Row[]
 }
 
-/** Shows the filters that the page declares, the other set filters, and a field that adds a filter. */
+/** Shows the filters that the page declares and the other set filters as chips, and a field that adds a filter. */
 export function FilterBar({ filters, state, rows }: FilterBarProps) {
   const { translate } = useLanguage()
   const { units } = useSite()
   const [added, setAdded] = useState('')
+  const adder = useRef<HTMLInputElement>(null)
   // A filter that no row meets must not change the unit of its own amount.
   const lastRows = useRef(rows)
   if (rows.length > 0) lastRows.current = rows
-  const columns = filters.filter(isColumnFilter)
-  const isSet = ({ name }: Field) => conditionsOn(state.conditions, name).length > 0
-  const chips = columns.filter((one) => one.isShown || isSet(one) || one.name === added)
-  const others = columns.filter((one) => !chips.includes(one))
+  const chips = filters.map((filter) => chipOf(filter, state))
+  const isShown = ({ filter, conditions }: (typeof chips)[number]) =>
+    filter.isShown || conditions.length > 0 || filter.name === added
+  const others = chips.filter((chip) => !isShown(chip))
   return (
     <>
-      {filters
-        .filter((filter) => !isColumnFilter(filter))
-        .map((filter) => (
-          <ParameterFilter
-            key={filter.name}
-            filter={filter}
-            value={state.filters[filter.name] ?? ''}
-            onChange={(value) => state.set({ filters: { ...state.filters, [filter.name]: value } })}
-          />
-        ))}
-      {chips.map((filter) => (
+      {chips.filter(isShown).map((chip) => (
         <Chip
-          key={filter.name}
-          filter={filter}
-          unit={commonUnit(filter, lastRows.current, units)}
-          conditions={conditionsOn(state.conditions, filter.name)}
-          isNew={filter.name === added}
+          key={chip.filter.name}
+          {...chip}
+          unit={commonUnit(chip.filter, lastRows.current, units)}
+          isNew={chip.filter.name === added}
           onClose={() => setAdded('')}
-          onChange={(changed) => state.set({ conditions: withConditions(state.conditions, filter.name, changed) })}
+          onRemoved={() => adder.current?.focus()}
         />
       ))}
       {others.length > 0 && (
         <Select
           {...dropdown}
+          ref={adder}
           size="sm"
           className={classes.add}
           aria-label={translate('admin.filter.add')}
           placeholder={translate('admin.filter.add')}
-          data={others.map(({ name, title }) => ({ value: name, label: title }))}
+          data={others.map(({ filter: { name, title } }) => ({ value: name, label: title }))}
           value={null}
           searchable
           selectFirstOptionOnChange
@@ -86,6 +76,23 @@ export function FilterBar({ filters, state, rows }: FilterBarProps) {
       )}
     </>
   )
+}
+
+/** Returns the content of a chip. A filter without operators is a parameter with one value. */
+function chipOf(filter: Field, state: ListState): Pick<EditorProps, 'filter' | 'conditions' | 'onChange'> {
+  const { name } = filter
+  if (isColumnFilter(filter))
+    return {
+      filter,
+      conditions: conditionsOn(state.conditions, name),
+      onChange: (changed) => state.set({ conditions: withConditions(state.conditions, name, changed) }),
+    }
+  const value = state.filters[name]
+  return {
+    filter: { ...filter, operators: ['in'], isSingle: true },
+    conditions: value === undefined || value === '' ? [] : [{ name, operator: 'in', values: [value] }],
+    onChange: ({ in: values }) => state.set({ filters: { ...state.filters, [name]: values?.at(-1) ?? '' } }),
+  }
 }
 
 /** Returns the unit of an amount if it is the same in all displayed rows. */
@@ -99,10 +106,12 @@ interface ChipProps extends Omit<EditorProps, 'onDone'> {
   /** True if the user has just added the filter. */
   readonly isNew: boolean
   onClose(): void
+  /** Called after the filter was removed, which may remove its chip with the focus. */
+  onRemoved(): void
 }
 
 /** A filter as a button with its values. It opens the control of the filter. */
-function Chip({ filter, isNew, onClose, ...editor }: ChipProps) {
+function Chip({ filter, isNew, onClose, onRemoved, ...editor }: ChipProps) {
   const { translate } = useLanguage()
   const [isOpen, setOpen] = useState(isNew)
   const isSet = editor.conditions.length > 0
@@ -113,6 +122,7 @@ function Chip({ filter, isNew, onClose, ...editor }: ChipProps) {
   const remove = () => {
     editor.onChange({})
     close()
+    if (!filter.isShown) onRemoved()
   }
   return (
     <Popover
@@ -209,67 +219,4 @@ function ValueText({ filter, value }: { readonly filter: ColumnFilter; readonly 
   if (filter.options !== undefined && !(value in (filter.options.more ?? {})))
     return <Reference id={value} of={{ labels: filter.options.labels }} />
   return filter.options?.more?.[value] ?? wordOf(filter, value, translate('admin.yes'), translate('admin.no'))
-}
-
-interface FilterProps {
-  readonly filter: Field
-  readonly value: string
-  onChange(value: string): void
-}
-
-/** A filter by a parameter with one value. The schema of the parameter determines the kind of control. */
-function ParameterFilter({ filter, value, onChange }: FilterProps) {
-  const { translate } = useLanguage()
-  const { title, schema, options } = filter
-  if (options !== undefined) {
-    return (
-      <LabelPicker
-        {...{ title, value }}
-        kind={options}
-        onChange={(id) => onChange(id ?? '')}
-        className={classes.filter}
-      />
-    )
-  }
-  const choices = choicesOf(schema)
-  if (choices !== undefined) {
-    const data = [
-      { value: '', label: `${title}: ${translate('admin.any')}` },
-      ...choices.map((choice) => ({
-        value: choice,
-        label: `${title}: ${wordOf(filter, choice, translate('admin.yes'), translate('admin.no'))}`,
-      })),
-    ]
-    return (
-      <NativeSelect
-        size="sm"
-        aria-label={title}
-        data={data}
-        value={value}
-        onChange={(event) => onChange(event.currentTarget.value)}
-        className={classes.filter}
-      />
-    )
-  }
-  return <TextFilter {...{ title, value, onChange }} />
-}
-
-function TextFilter({ title, value, onChange }: Omit<FilterProps, 'filter'> & { readonly title: string }) {
-  const [text, setText] = useState(value)
-  useEffect(() => setText(value), [value])
-  const apply = () => text !== value && onChange(text.trim())
-  return (
-    <TextInput
-      size="sm"
-      aria-label={title}
-      placeholder={title}
-      value={text}
-      onChange={(event) => setText(event.currentTarget.value)}
-      onBlur={apply}
-      onKeyDown={(event) => event.key === 'Enter' && apply()}
-      className={classes.filter}
-      autoComplete="off"
-      spellCheck={false}
-    />
-  )
 }

@@ -1,4 +1,4 @@
-import { Button, Checkbox, FocusTrap, NativeSelect, TagsInput, TextInput } from '@mantine/core'
+import { Button, Checkbox, FocusTrap, NativeSelect, Radio, TagsInput, TextInput } from '@mantine/core'
 import { type FormEvent, useState } from 'react'
 import { useLanguage } from '../../app/app.tsx'
 import { decimalOf, parseMinorUnits } from './amounts.ts'
@@ -58,8 +58,9 @@ function Values(props: EditorProps) {
   if (choices !== undefined) {
     const toggled = (choice: string) =>
       values.includes(choice) ? values.filter((one) => one !== choice) : [...values, choice]
+    const Choice = filter.isSingle ? Radio : Checkbox
     return choices.map((choice) => (
-      <Checkbox
+      <Choice
         key={choice}
         label={wordOf(filter, choice, translate('admin.yes'), translate('admin.no'))}
         checked={values.includes(choice)}

@@ -34,7 +34,7 @@ export interface ListState {
 export const searchName = 'q'
 /** Parameter of the address that shows the board in place of the list. */
 export const boardName = 'board'
-const filterName = 'filter'
+export const filterName = 'filter'
 const sortName = 'sort'
 const columnsName = 'columns'
 const trailName = 'after'

@@ -35,7 +35,6 @@ import { Tiles } from '../overview/tiles.tsx'
 import { pageSizes } from '../shell/kept.ts'
 import { useUserPreferences } from '../shell/kept-context.ts'
 import { pressed } from '../shell/shortcuts.ts'
-import { useSite } from '../shell/site-context.ts'
 import { useZone } from '../shell/zone.ts'
 import { Cell, isNumeric } from './cell.tsx'
 import { ColumnEdge } from './column-edge.tsx'
@@ -50,12 +49,12 @@ import classes from './list-view.module.css'
 import { LoadFailure, Waiting } from './load-state.tsx'
 import { RowActions } from './row-actions.tsx'
 import { SavedViews, useDefaultView } from './saved-views.tsx'
-import { columnText, useFormats } from './shown-value.ts'
+import { namingColumn, useRowName } from './shown-value.ts'
 import { TimeFilter } from './time-filter.tsx'
 import { allTime, boundsOf } from './time-range.ts'
 import { type ChosenAction, useActions } from './use-actions.tsx'
 import { BoardSwitch, useIsBoard } from './work/board-switch.tsx'
-import { type CellChange, EditableCell, useCellUndo } from './work/editable-cell.tsx'
+import { EditableCell } from './work/editable-cell.tsx'
 
 /** These parts are loaded when the user opens them. */
 const BoardView = lazy(() => import('./work/board-view.tsx'))
@@ -162,7 +161,6 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
   const widths = { ...choice.widths, ...moved }
   const [picked, setPicked] = useState<ReadonlySet<string>>(new Set())
   const { choose, dialog } = useActions(page.actions, page.columns)
-  const onUndo = useCellUndo(page)
   const isBoard = useIsBoard() && page.board !== undefined
   const cursor = state.trail.at(-1)
   const client = useQueryClient()
@@ -303,7 +301,7 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
                   {columns.map((column) => (
                     <Table.Th
                       data-numeric={isNumeric(column) || undefined}
-                      data-name={column === nameOf(columns) || undefined}
+                      data-name={column === namingColumn(columns) || undefined}
                       key={column.field}
                       role="columnheader"
                       {...sizedTo(widths[column.field])}
@@ -332,7 +330,6 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
                     {...{ row, page, columns, widths, pickable, picked }}
                     onPick={setPicked}
                     onChoose={choose}
-                    onUndo={onUndo}
                   />
                 ))}
               </Table.Tbody>
@@ -359,9 +356,6 @@ type Widths = Readonly<Record<string, number>>
 const sizedTo = (width: number | undefined) =>
   width === undefined ? {} : { 'data-sized': true, style: { '--column-width': `${width}px` } }
 
-/** Returns the column that names a row: the link to its page, or otherwise the first column. It stays visible. */
-const nameOf = (columns: readonly Column[]): Column | undefined => columns.find(({ link }) => link) ?? columns[0]
-
 const keyOf = (row: Row, page: ListPage) => String(valueAt(row, page.key))
 
 interface RowLineProps {
@@ -373,18 +367,15 @@ interface RowLineProps {
   readonly picked: ReadonlySet<string>
   onPick(picked: ReadonlySet<string>): void
   onChoose(chosen: ChosenAction): void
-  onUndo(change: CellChange): void
 }
 
-function RowLine({ row, page, columns, widths, pickable, picked, onPick, onChoose, onUndo }: RowLineProps) {
+function RowLine({ row, page, columns, widths, pickable, picked, onPick, onChoose }: RowLineProps) {
   const { translate } = useLanguage()
   const [, go] = useLocation()
   const key = keyOf(row, page)
   const href = page.detail === undefined ? undefined : `/${page.detail}/${encodeURIComponent(key)}`
   const line = useRef<HTMLTableRowElement>(null)
-  const surroundings = { formats: useFormats(), units: useSite().units }
-  const named = nameOf(columns)
-  const name = (named && columnText(named, named.field, row, surroundings)) || key
+  const name = useRowName({ columns, key: page.key })(row)
   const onKey = (event: KeyboardEvent) => {
     if (event.target !== line.current) return
     const shortcut = pressed('lists', event)
@@ -428,11 +419,11 @@ function RowLine({ row, page, columns, widths, pickable, picked, onPick, onChoos
           key={column.field}
           role="cell"
           data-title={column.title}
-          data-name={column === nameOf(columns) || undefined}
+          data-name={column === namingColumn(columns) || undefined}
           data-numeric={isNumeric(column) || undefined}
           {...sizedTo(widths[column.field])}
         >
-          <EditableCell {...{ page, row, name, onUndo }} field={column.field}>
+          <EditableCell {...{ page, row, name, onChoose }} field={column.field}>
             <Cell column={column} row={row} href={href} />
           </EditableCell>
         </Table.Td>

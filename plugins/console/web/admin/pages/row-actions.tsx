@@ -15,13 +15,13 @@ export const isActionAvailable = ({ when = {} }: Action, row: Row): boolean =>
   Object.entries(when).every(([name, values]) => values.includes(valueAt(row, name) as string))
 
 /** True if the action downloads a file. */
-export const isFile = ({ method }: Action): boolean => method === 'GET'
+const isFile = ({ method }: Action): boolean => method === 'GET'
 
 /**
  * Returns the properties of the link that downloads the file of a row. A link cannot ask for a proof of identity, so a
  * click asks for it first if the operation needs one.
  */
-export function fileLinkOf(api: Api, action: Action, row: Row) {
+function fileLinkOf(api: Api, action: Action, row: Row) {
   const query = valuesFromRow(action.query, row)
   const href = api.addressOf(action, { params: valuesFromRow(action.params, row), query })
   const link = { component: 'a' as const, href, download: '' }
@@ -37,6 +37,15 @@ export function fileLinkOf(api: Api, action: Action, row: Row) {
   }
   return { ...link, onClick }
 }
+
+/** Returns the properties of the button or menu entry of an action. */
+export const startOf = (api: Api, action: Action, row: Row, onChoose: (action: Action) => void) =>
+  isFile(action) && action.allowed
+    ? fileLinkOf(api, action, row)
+    : {
+        ...(action.undo === undefined ? { 'aria-haspopup': 'dialog' as const } : {}),
+        onClick: () => onChoose(action),
+      }
 
 interface RowActionsProps {
   readonly actions: readonly Action[]
@@ -67,12 +76,7 @@ export function RowActions({ actions, row, name, onChoose }: RowActionsProps) {
             disabled={!action.allowed}
             title={whyNot(action)}
             {...(action.tone === 'danger' ? { color: 'red' } : {})}
-            {...(isFile(action) && action.allowed
-              ? fileLinkOf(api, action, row)
-              : {
-                  ...(action.undo === undefined ? { 'aria-haspopup': 'dialog' as const } : {}),
-                  onClick: () => onChoose(action),
-                })}
+            {...startOf(api, action, row, onChoose)}
           >
             {action.label}
           </Menu.Item>

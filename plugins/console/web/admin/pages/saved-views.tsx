@@ -1,4 +1,4 @@
-import { Button, Checkbox, Menu, Modal, Select, TextInput } from '@mantine/core'
+import { Button, Checkbox, Menu, Select, TextInput } from '@mantine/core'
 import { IconBookmark } from '@tabler/icons-react'
 import { useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useEffect, useRef, useState } from 'react'
@@ -13,6 +13,7 @@ import { maxViewNameLength, maxViews } from '../shell/kept.ts'
 import { useUserPreferences } from '../shell/kept-context.ts'
 import { toasts } from '../shell/toasts.ts'
 import dialog from './forms/dialog.module.css'
+import { Dialog } from './forms/dialog.tsx'
 import { dropdown } from './forms/label-picker.tsx'
 import { addressOfView, searchOfView } from './list-state.ts'
 
@@ -162,13 +163,7 @@ function NameDialog({ page, search, names, onSave, onShared, onClose }: NameDial
   }
   const hint = roleId !== '' ? 'admin.views.shared' : names.includes(name) ? 'admin.views.replaces' : 'admin.views.kept'
   return (
-    <Modal
-      opened
-      onClose={onClose}
-      title={translate('admin.views.save')}
-      closeButtonProps={{ 'aria-label': translate('admin.close') }}
-      centered
-    >
+    <Dialog onClose={onClose} title={translate('admin.views.save')} size="md" centered>
       <form className={dialog.form} onSubmit={onSubmit}>
         <TextInput
           label={translate('admin.views.name')}
@@ -212,6 +207,6 @@ function NameDialog({ page, search, names, onSave, onShared, onClose }: NameDial
           </Button>
         </div>
       </form>
-    </Modal>
+    </Dialog>
   )
 }

@@ -1,6 +1,7 @@
 import { useLanguage } from '../../app/app.tsx'
-import type { AmountUnit, Column } from '../api/page-types.ts'
+import type { AmountUnit, Column, ListPage } from '../api/page-types.ts'
 import { labelOf, type Row, valueAt } from '../api/row-values.ts'
+import { useSite } from '../shell/site-context.ts'
 import { useZone } from '../shell/zone.ts'
 import { unitOfColumn } from './amounts.ts'
 import { type Formats, formatsOf } from './formats.ts'
@@ -63,6 +64,17 @@ export function columnText(
   if (column.as === 'time') return formats.time(String(value))
   if (column.as === 'count' && column.unit !== undefined) return formats.count(Number(value), column.unit)
   return labelOf(column, value) ?? plainText(value)
+}
+
+/** Returns the column that names a row: the link to its page, or otherwise the first column. */
+export const namingColumn = (columns: readonly Column[]): Column | undefined =>
+  columns.find(({ link }) => link) ?? columns[0]
+
+/** Returns a function that returns the name of a row, in the format of the column that names it. */
+export function useRowName({ columns, key }: Pick<ListPage, 'columns' | 'key'>): (row: Row) => string {
+  const surroundings = { formats: useFormats(), units: useSite().units }
+  const column = namingColumn(columns)
+  return (row) => (column && columnText(column, column.field, row, surroundings)) || String(valueAt(row, key))
 }
 
 /** Returns the external address to which a value links; `undefined` if the row has no https address. */

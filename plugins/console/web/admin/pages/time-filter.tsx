@@ -5,7 +5,7 @@ import { useLanguage } from '../../app/app.tsx'
 import { useZone } from '../shell/zone.ts'
 import { useFormats } from './shown-value.ts'
 import classes from './time-filter.module.css'
-import { presets as allPresets, allTime, isPreset, type Preset, type TimeRange } from './time-range.ts'
+import { presets as allPresets, isPreset, type Preset, type TimeRange } from './time-range.ts'
 import { momentOf, wallClock } from './zoned-time.ts'
 
 const dayMs = 86_400_000
@@ -71,32 +71,26 @@ export function TimeChoice({ range, presets = allPresets, maxDays, onChoose }: T
     <>
       {presets.length > 0 && (
         <div className={classes.presets}>
-          <PresetButton isChosen={from === '' && to === ''} onChoose={() => onChoose(allTime)}>
-            {translate('admin.any')}
-          </PresetButton>
-          {presets.map((preset) => (
-            <PresetButton key={preset} isChosen={from === preset} onChoose={() => onChoose({ from: preset, to: '' })}>
-              {translate(`admin.time.${preset}`)}
-            </PresetButton>
-          ))}
+          {(['', ...presets] as const).map((preset) => {
+            const isChosen = from === preset && (preset !== '' || to === '')
+            return (
+              <Button
+                key={preset}
+                size="xs"
+                variant={isChosen ? 'filled' : 'default'}
+                aria-pressed={isChosen}
+                onClick={() => onChoose({ from: preset, to: '' })}
+              >
+                {translate(preset === '' ? 'admin.any' : `admin.time.${preset}`)}
+              </Button>
+            )
+          })}
         </div>
       )}
       <ExactTime range={range} maxDays={maxDays} onChoose={onChoose} />
     </>
   )
 }
-
-interface PresetButtonProps {
-  readonly isChosen: boolean
-  onChoose(): void
-  readonly children: string
-}
-
-const PresetButton = ({ isChosen, onChoose, children }: PresetButtonProps) => (
-  <Button size="xs" variant={isChosen ? 'filled' : 'default'} aria-pressed={isChosen} onClick={onChoose}>
-    {children}
-  </Button>
-)
 
 interface ExactTimeProps {
   readonly range: TimeRange

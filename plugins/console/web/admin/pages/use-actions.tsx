@@ -65,6 +65,7 @@ export function useActions(
         const button = error.kind === 'away' ? start('app.failure.retry', failed) : undefined
         toasts.show(`${nameOf(failed.action.label, failed.row)}: ${text}`, { isFailure: true, button })
       },
+      isParallel: true,
     },
   )
   const start = (label: TextKey, next: ChosenAction): ToastButton => ({

@@ -19,9 +19,14 @@ function offsetAt(ms: number, zone: string): number {
   return shown - Math.floor(ms / 1000) * 1000
 }
 
-/** Returns the local time of a zone in the format of browser inputs: `2026-01-31T12:00`. */
-export const wallClock = (ms: number, zone: string): string =>
-  new Date(ms + offsetAt(ms, zone)).toISOString().slice(0, 16)
+/**
+ * Returns the local time of a zone in the format of browser inputs: `2026-01-31T12:00`. Returns an empty text for an
+ * invalid time, or one that has no local time.
+ */
+export function wallClock(ms: number, zone: string): string {
+  const local = new Date(Number.isNaN(new Date(ms).getTime()) ? Number.NaN : ms + offsetAt(ms, zone))
+  return Number.isNaN(local.getTime()) ? '' : local.toISOString().slice(0, 16)
+}
 
 /**
  * Converts a local time of a zone to milliseconds since the epoch; `undefined` if the text is not a time. If a local

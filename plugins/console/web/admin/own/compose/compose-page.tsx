@@ -1,4 +1,4 @@
-import { Button, Modal } from '@mantine/core'
+import { Button } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { type FormEvent, useEffect, useRef, useState } from 'react'
 import { useLanguage } from '../../../app/app.tsx'
@@ -10,6 +10,7 @@ import { type Account, ownAccount } from '../../api/operations.ts'
 import type { Form, OwnPageView } from '../../api/page-types.ts'
 import { useWrite } from '../../api/use-write.ts'
 import { ApiResponse } from '../../pages/facts.tsx'
+import { Dialog } from '../../pages/forms/dialog.tsx'
 import { useDiscardQuestion } from '../../pages/forms/discard-question.tsx'
 import type { Typed } from '../../pages/forms/field-values.ts'
 import { FormFields, isSecretField } from '../../pages/forms/form-fields.tsx'
@@ -215,17 +216,11 @@ function SendToMe({ form, audience, isKnown, state, keys }: SendToMeProps) {
         {translate('compose.send-to-me')}
       </Button>
       {results !== undefined && (
-        <Modal
-          opened
-          onClose={() => setResults(undefined)}
-          title={translate('compose.sent-to-me')}
-          size="lg"
-          closeButtonProps={{ 'aria-label': translate('admin.close') }}
-        >
+        <Dialog onClose={() => setResults(undefined)} title={translate('compose.sent-to-me')}>
           <div role="status">
             <ApiResponse answer={results} columns={form.answer ?? []} />
           </div>
-        </Modal>
+        </Dialog>
       )}
     </>
   )

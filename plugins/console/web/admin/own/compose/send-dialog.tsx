@@ -1,4 +1,4 @@
-import { Button, Modal } from '@mantine/core'
+import { Button } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link } from 'wouter'
@@ -10,6 +10,7 @@ import type { Form } from '../../api/page-types.ts'
 import { useWrite } from '../../api/use-write.ts'
 import { ApiResponse } from '../../pages/facts.tsx'
 import dialog from '../../pages/forms/dialog.module.css'
+import { Dialog } from '../../pages/forms/dialog.tsx'
 import { resultOfWrite } from '../../pages/forms/write-outcome.ts'
 import { useFormats } from '../../pages/shown-value.ts'
 import { toasts } from '../../shell/toasts.ts'
@@ -88,13 +89,7 @@ export function SendDialog({
   )
   const isQueued = results?.every(({ queued }) => queued === true) === true
   return (
-    <Modal
-      opened
-      onClose={results === undefined ? onClose : onDone}
-      title={title}
-      size="lg"
-      closeButtonProps={{ 'aria-label': translate('admin.close') }}
-    >
+    <Dialog onClose={results === undefined ? onClose : onDone} title={title}>
       {results === undefined ? (
         <div className={classes.confirm}>
           <dl>
@@ -154,6 +149,6 @@ export function SendDialog({
           </div>
         </div>
       )}
-    </Modal>
+    </Dialog>
   )
 }

@@ -1,4 +1,3 @@
-import { Modal } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
 import { useLanguage } from '../../../app/app.tsx'
@@ -7,6 +6,7 @@ import type { Operation, OwnPageView } from '../../api/page-types.ts'
 import { useWhyNot } from '../../api/why-not.ts'
 import { Copied } from '../../pages/copied.tsx'
 import dialog from '../../pages/forms/dialog.module.css'
+import { Dialog } from '../../pages/forms/dialog.tsx'
 import { LoadFailure } from '../../pages/load-state.tsx'
 import type { ProductFacts } from '../product-plugins/plugin-facts.ts'
 import classes from './permission-dialog.module.css'
@@ -25,13 +25,7 @@ export function PermissionDialog({ page, permission, roles, onClose }: Permissio
   const { code, name, description, pluginTitle } = permission
   const holders = roles.filter((role) => holds(role, code))
   return (
-    <Modal
-      opened
-      onClose={onClose}
-      title={name}
-      size="lg"
-      closeButtonProps={{ 'aria-label': translate('admin.close') }}
-    >
+    <Dialog onClose={onClose} title={name}>
       <div className={dialog.form}>
         <p>
           <Copied text={code}>
@@ -54,7 +48,7 @@ export function PermissionDialog({ page, permission, roles, onClose }: Permissio
           </ul>
         </section>
       </div>
-    </Modal>
+    </Dialog>
   )
 }
 

@@ -1,4 +1,4 @@
-import { Button, Modal, TextInput } from '@mantine/core'
+import { Button, TextInput } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useEffect, useState } from 'react'
 import { useLanguage } from '../../../app/app.tsx'
@@ -8,6 +8,7 @@ import { useApi } from '../../api/context.tsx'
 import type { Operation, OwnPageView } from '../../api/page-types.ts'
 import { useWrite } from '../../api/use-write.ts'
 import dialog from '../../pages/forms/dialog.module.css'
+import { Dialog } from '../../pages/forms/dialog.tsx'
 import { useKeptText } from '../../shell/drafts.ts'
 import { toasts } from '../../shell/toasts.ts'
 import classes from './review-dialog.module.css'
@@ -76,13 +77,7 @@ export function ReviewDialog({ page: { operations }, roles, permissions, onClose
   }
   const nameOf = (code: string) => permissions.find((one) => one.code === code)?.name ?? code
   return (
-    <Modal
-      opened
-      onClose={onClose}
-      title={translate('roles.review-title')}
-      size="lg"
-      closeButtonProps={{ 'aria-label': translate('admin.close') }}
-    >
+    <Dialog onClose={onClose} title={translate('roles.review-title')}>
       {changes.size === 0 ? (
         <div className={dialog.form}>
           <Notice tone="good" title={translate('roles.saved')} />
@@ -120,7 +115,7 @@ export function ReviewDialog({ page: { operations }, roles, permissions, onClose
           </div>
         </form>
       )}
-    </Modal>
+    </Dialog>
   )
 }
 

@@ -6,7 +6,7 @@ import type { Action, Bulk, Column, Form, ListPage } from '../../api/page-types.
 import { type Row, valueAt } from '../../api/row-values.ts'
 import { useWhyNot } from '../../api/why-not.ts'
 import { useSite } from '../../shell/site-context.ts'
-import { columnText, plainText, useFormats } from '../shown-value.ts'
+import { columnText, plainText, useFormats, useRowName } from '../shown-value.ts'
 import type { BulkFailures } from '../work/bulk-failures.tsx'
 import classes from './action-dialogs.module.css'
 import { WriteDialog } from './write-dialog.tsx'
@@ -126,11 +126,9 @@ interface BulkBarProps {
 export function BulkBar({ page, rows, picked, onDone }: BulkBarProps) {
   const { translate } = useLanguage()
   const whyNot = useWhyNot()
-  const surroundings = { formats: useFormats(), units: useSite().units }
+  const nameOf = useRowName(page)
   const [chosen, setChosen] = useState<Bulk>()
   const [failures, setFailures] = useState<BulkFailures>()
-  const named = page.columns.find(({ link }) => link) ?? page.columns[0]
-  const nameOf = (row: Row) => (named === undefined ? '' : columnText(named, named.field, row, surroundings))
   const finish = (bulk: Bulk, answer: unknown) => {
     const result = rowOutcomes(bulk, answer)
     const names = new Map(rows.map((row) => [String(valueAt(row, page.key)), nameOf(row)]))
@@ -174,7 +172,7 @@ export function BulkBar({ page, rows, picked, onDone }: BulkBarProps) {
           </WriteDialog>
         )}
       </div>
-      {failures !== undefined && (
+      {failures?.failed.some(({ id }) => picked.has(id)) && (
         <Boundary>
           <Suspense fallback={null}>
             <BulkFailureList {...failures} detail={page.detail} />

@@ -1,4 +1,4 @@
-import { Button, Modal, type ModalProps, TextInput } from '@mantine/core'
+import { Button, TextInput } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react'
 import { Link, useLocation } from 'wouter'
@@ -17,6 +17,7 @@ import { unitTyped } from '../amounts.ts'
 import { ApiResponse } from '../facts.tsx'
 import { Waiting } from '../load-state.tsx'
 import classes from './dialog.module.css'
+import { Dialog, type DialogProps } from './dialog.tsx'
 import { useDiscardQuestion } from './discard-question.tsx'
 import { type Typed, withoutSecrets } from './field-values.ts'
 import { Conflict } from './form-conflict.tsx'
@@ -52,7 +53,7 @@ interface WriteDialogProps {
   readonly wanted?: string | undefined
   readonly children?: ReactNode
   /** What contains the form. Default: a dialog. */
-  readonly Frame?: (props: FrameProps) => ReactNode
+  readonly Frame?: (props: DialogProps) => ReactNode
   /** Returns the button that reverses the write. With it, unchanged input is not sent. */
   undoOf?(answer: unknown): ToastButton | undefined
   /** Called with the response of a successful write. The dialog may still show it. */
@@ -60,16 +61,6 @@ interface WriteDialogProps {
   /** Called after each failed attempt. The dialog stays open and shows the error. */
   onFailed?(error: Error): void
   onClose(): void
-}
-
-export interface FrameProps extends Pick<ModalProps, 'size' | 'closeOnEscape' | 'children'> {
-  readonly title: string
-  onClose(): void
-}
-
-function DialogFrame(props: FrameProps) {
-  const { translate } = useLanguage()
-  return <Modal opened closeButtonProps={{ 'aria-label': translate('admin.close') }} {...props} />
 }
 
 /** The part of a form that is stored while its page is left or reloads. */
@@ -130,7 +121,7 @@ function WriteForm(props: WriteFormProps) {
     keeps,
     wanted,
     children,
-    Frame = DialogFrame,
+    Frame = Dialog,
     undoOf,
   } = props
   const { input, onDone, onFailed, onClose, onRestart } = props

@@ -2,20 +2,20 @@ import { Button } from '@mantine/core'
 import { IconGripVertical } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { type PointerEvent, useEffect, useRef, useState } from 'react'
-import { Link } from 'wouter'
+import { Link, useSearchParams } from 'wouter'
 import { useLanguage } from '../../../app/app.tsx'
 import { useApi } from '../../api/context.tsx'
 import { usePolling } from '../../api/live.tsx'
 import type { Action, Column, ListPage } from '../../api/page-types.ts'
 import { labelOf, type Row, type Rows, rowsOf, valueAt } from '../../api/row-values.ts'
 import { useWhyNot } from '../../api/why-not.ts'
-import { useSite } from '../../shell/site-context.ts'
 import { toasts } from '../../shell/toasts.ts'
 import { Cell } from '../cell.tsx'
-import { conditionsOn, valuesOf } from '../conditions.ts'
+import { conditionsOn, valuesOf, withConditions } from '../conditions.ts'
+import { boardName, filterName } from '../list-state.ts'
 import { LoadFailure, Waiting } from '../load-state.tsx'
 import { isActionAvailable, RowActions } from '../row-actions.tsx'
-import { columnText, useFormats } from '../shown-value.ts'
+import { namingColumn, useRowName } from '../shown-value.ts'
 import type { ChosenAction } from '../use-actions.tsx'
 import classes from './work.module.css'
 import './texts.ts'
@@ -128,6 +128,7 @@ function BoardColumn({ shared, params, query, drag, value }: BoardColumnProps) {
   const { translate } = useLanguage()
   const api = useApi()
   const [size, setSize] = useState(step)
+  const [search] = useSearchParams()
   const { page, time, limits } = shared
   const asked = { ...query, ...(page.isPaged && { size }), ...(page.canCount && { count: 'capped' }) }
   const rows = useQuery({
@@ -167,12 +168,20 @@ function BoardColumn({ shared, params, query, drag, value }: BoardColumnProps) {
             {translate('work.more', { value: title })}
           </Button>
         ) : (
-          <Link href={`/${page.id}?${page.board?.column}=${encodeURIComponent(String(value))}`}>
+          <Link href={`/${page.id}?${listOf(search, page.board?.column ?? '', String(value))}`}>
             {translate('work.all', { value: title })}
           </Link>
         ))}
     </section>
   )
+}
+
+/** Returns the query of the list with the filters of the board, and with one value of its column. */
+function listOf(board: URLSearchParams, column: string, value: string): URLSearchParams {
+  const list = new URLSearchParams(board)
+  for (const name of [boardName, filterName, column]) list.delete(name)
+  for (const one of withConditions(board.getAll(filterName), column, { in: [value] })) list.append(filterName, one)
+  return list
 }
 
 function Card({ row, shared }: { readonly row: Row; readonly shared: Shared }) {
@@ -181,9 +190,8 @@ function Card({ row, shared }: { readonly row: Row; readonly shared: Shared }) {
   const card = useRef<HTMLLIElement>(null)
   const start = useRef<{ readonly x: number; readonly y: number; isMoving: boolean }>(undefined)
   const key = String(valueAt(row, page.key))
-  const surroundings = { formats: useFormats(), units: useSite().units }
-  const head = page.columns.find(({ link }) => link) ?? (page.columns[0] as Column)
-  const name = columnText(head, head.field, row, surroundings) || key
+  const head = namingColumn(page.columns) as Column
+  const name = useRowName(page)(row)
   // biome-ignore lint/correctness/useExhaustiveDependencies: a card is sought only when it appears
   useEffect(() => {
     if (isSought(key)) card.current?.querySelector('button')?.focus()

@@ -1,11 +1,12 @@
 import { Popover } from '@mantine/core'
 import { useLanguage } from '../../../app/app.tsx'
-import type { Field, Form } from '../../api/page-types.ts'
+import type { Field, Form, Sources } from '../../api/page-types.ts'
 import { type Row, valueAt } from '../../api/row-values.ts'
 import { currentOf } from '../forms/action-dialogs.tsx'
+import type { DialogProps } from '../forms/dialog.tsx'
 import { initialFieldContent, sentOf } from '../forms/field-values.ts'
-import { type FrameProps, WriteDialog } from '../forms/write-dialog.tsx'
-import type { CellChange } from './editable-cell.tsx'
+import { WriteDialog } from '../forms/write-dialog.tsx'
+import type { ChosenAction } from '../use-actions.tsx'
 import classes from './work.module.css'
 
 interface CellEditorProps {
@@ -14,12 +15,13 @@ interface CellEditorProps {
   readonly row: Row
   /** Name of the row. */
   readonly name: string
-  onUndo(change: CellChange): void
+  /** Starts the action that restores the value. */
+  onChoose(chosen: ChosenAction): void
   onClose(): void
 }
 
 /** The form of one cell, with all that a form has. It is the default export, because `lazy` loads it. */
-export default function CellEditor({ edit, field, row, name, onUndo, onClose }: CellEditorProps) {
+export default function CellEditor({ edit, field, row, name, onChoose, onClose }: CellEditorProps) {
   const { translate } = useLanguage()
   // The other fields are not shown, and a cell is too small for a reason.
   const form: Form = { ...edit, fields: [field], sections: [], takesReason: false }
@@ -29,7 +31,17 @@ export default function CellEditor({ edit, field, row, name, onUndo, onClose }: 
     const value = edit.amounts?.[field.name] === undefined ? sentOf(initialFieldContent(stored, field), field) : stored
     const version = edit.version === undefined ? undefined : valueAt(answer, edit.version)
     if (value === undefined || (edit.version !== undefined && version === undefined)) return undefined
-    return { label: translate('admin.undo'), run: () => onUndo({ row, field: field.name, value, version }) }
+    const body = { ...edit.body, [field.name]: { value }, ...(edit.version && { [edit.version]: { value: version } }) }
+    // With `undo`, the action runs without a dialog. It names no operation, because an undo has no undo.
+    const action = {
+      ...edit,
+      params: edit.params ?? {},
+      body: body as Sources,
+      confirm: translate('admin.undone'),
+      undo: '',
+    }
+    const label = translate('admin.undo')
+    return { label, run: () => onChoose({ row, action: { ...action, label } }) }
   }
   return (
     <WriteDialog
@@ -50,7 +62,7 @@ export default function CellEditor({ edit, field, row, name, onUndo, onClose }: 
 }
 
 /** Shows the form next to its cell. */
-function CellFrame({ title, onClose, children }: FrameProps) {
+function CellFrame({ title, onClose, children }: DialogProps) {
   return (
     <Popover
       opened
@@ -65,7 +77,7 @@ function CellFrame({ title, onClose, children }: FrameProps) {
       <Popover.Target>
         <span className={classes.anchor} />
       </Popover.Target>
-      <Popover.Dropdown role="dialog" aria-label={title}>
+      <Popover.Dropdown role="dialog" aria-label={title} className={classes.popover}>
         {children}
       </Popover.Dropdown>
     </Popover>

@@ -1,46 +1,14 @@
 import { ActionIcon } from '@mantine/core'
 import { IconPencil } from '@tabler/icons-react'
-import { useQueryClient } from '@tanstack/react-query'
 import { type KeyboardEvent, lazy, type ReactNode, Suspense, useRef, useState } from 'react'
 import { useLanguage } from '../../../app/app.tsx'
 import { Boundary } from '../../../app/boundary.tsx'
-import { useApi } from '../../api/context.tsx'
 import type { Form, ListPage } from '../../api/page-types.ts'
-import { type Row, valuesFromRow } from '../../api/row-values.ts'
-import { useWrite } from '../../api/use-write.ts'
-import { toasts } from '../../shell/toasts.ts'
-import { nested } from '../forms/form-state.ts'
+import type { Row } from '../../api/row-values.ts'
+import type { ChosenAction } from '../use-actions.tsx'
 import classes from './work.module.css'
 
 const CellEditor = lazy(() => import('./cell-editor.tsx'))
-
-/** A value that a cell had before, with the version that the row has now. */
-export interface CellChange {
-  readonly row: Row
-  readonly field: string
-  readonly value: unknown
-  readonly version: unknown
-}
-
-/** Returns the function that restores the value of a cell. */
-export function useCellUndo({ edit }: ListPage): (change: CellChange) => void {
-  const { translate } = useLanguage()
-  const api = useApi()
-  const client = useQueryClient()
-  const { mutate } = useWrite(
-    (signal, { row, field, value, version }: CellChange, keys) => {
-      const { body, params, version: versioned } = edit as Form
-      const sent = { ...valuesFromRow(body, row), [field]: value, ...(versioned && { [versioned]: version }) }
-      return api.call(edit as Form, { params: valuesFromRow(params, row), body: nested(sent), keys, signal })
-    },
-    {
-      onSuccess: () => toasts.show(translate('admin.undone')),
-      onError: ({ message }) => toasts.show(message || translate('app.failure.unreachable'), { isFailure: true }),
-      onSettled: () => void client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'page' }),
-    },
-  )
-  return mutate
-}
 
 interface EditableCellProps {
   readonly page: ListPage
@@ -48,12 +16,12 @@ interface EditableCellProps {
   readonly row: Row
   /** Name of the row, for screen readers. */
   readonly name: string
-  onUndo(change: CellChange): void
+  onChoose(chosen: ChosenAction): void
   readonly children: ReactNode
 }
 
 /** Adds a button to a cell that opens the form for its value. */
-export function EditableCell({ page, field: fieldName, row, name, onUndo, children }: EditableCellProps) {
+export function EditableCell({ page, field: fieldName, row, name, onChoose, children }: EditableCellProps) {
   const { translate } = useLanguage()
   const button = useRef<HTMLButtonElement>(null)
   const [isOpen, setOpen] = useState(false)
@@ -91,7 +59,7 @@ export function EditableCell({ page, field: fieldName, row, name, onUndo, childr
       {isOpen && (
         <Boundary>
           <Suspense fallback={null}>
-            <CellEditor {...{ edit, field, row, name, onUndo }} onClose={close} />
+            <CellEditor {...{ edit, field, row, name, onChoose }} onClose={close} />
           </Suspense>
         </Boundary>
       )}

@@ -1,4 +1,4 @@
-import { Button, Input, Modal } from '@mantine/core'
+import { Button, Input } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { type ChangeEvent, useId, useState } from 'react'
 import { useLanguage } from '../../../app/app.tsx'
@@ -11,6 +11,7 @@ import { useWrite } from '../../api/use-write.ts'
 import { downloadText } from '../download.ts'
 import { ApiResponse } from '../facts.tsx'
 import dialog from '../forms/dialog.module.css'
+import { Dialog } from '../forms/dialog.tsx'
 import fileField from '../forms/file-field.module.css'
 import classes from './work.module.css'
 import './texts.ts'
@@ -36,6 +37,8 @@ export default function ImportDialog({ page, onClose }: ImportDialogProps) {
   const id = useId()
   const [csv, setCsv] = useState<string>()
   const [error, setError] = useState<string>()
+  // The report stays while an import runs, and after one without a response, so that it can be repeated.
+  const [report, setReport] = useState<ImportReport>()
   const run = useWrite(
     (signal, body: { readonly csv: string; readonly mode: 'check' | 'all' | 'valid' }, keys) =>
       api.call<ImportReport>(importedRows, {
@@ -44,11 +47,12 @@ export default function ImportDialog({ page, onClose }: ImportDialogProps) {
         ...(body.mode !== 'check' && { keys }),
         signal,
       }),
-    { onSuccess: ({ created }) => void (created > 0 && client.invalidateQueries({ queryKey: [page.operation] })) },
+    { onSuccess: setReport, onSettled: () => void client.invalidateQueries({ queryKey: [page.operation] }) },
   )
   const choose = async ({ currentTarget: { files } }: ChangeEvent<HTMLInputElement>) => {
     const [file] = files ?? []
     run.reset()
+    setReport(undefined)
     setCsv(undefined)
     setError(undefined)
     if (file === undefined) return
@@ -62,17 +66,10 @@ export default function ImportDialog({ page, onClose }: ImportDialogProps) {
       setError(translate('work.import.encoding'))
     }
   }
-  const { data: report } = run
   const mode = report?.problems.length === 0 ? 'all' : 'valid'
   const canImport = csv !== undefined && report?.outcome === 'checked' && report.valid > 0
   return (
-    <Modal
-      opened
-      onClose={onClose}
-      size="xl"
-      title={translate('work.import.heading', { title: page.title })}
-      closeButtonProps={{ 'aria-label': translate('admin.close') }}
-    >
+    <Dialog onClose={onClose} size="xl" title={translate('work.import.heading', { title: page.title })}>
       <div className={dialog.form}>
         {report?.outcome !== 'imported' && (
           <Input.Wrapper
@@ -96,7 +93,13 @@ export default function ImportDialog({ page, onClose }: ImportDialogProps) {
           </Input.Wrapper>
         )}
         <span role="status">{run.isPending ? translate('work.import.checking') : ''}</span>
-        {run.error instanceof CallFailure && <FailureNotice message={run.error.message} traceId={run.error.traceId} />}
+        {run.error instanceof CallFailure && (
+          <FailureNotice
+            message={run.error.message}
+            traceId={run.error.traceId}
+            {...(report === undefined && csv !== undefined && { onRetry: () => run.mutate({ csv, mode: 'check' }) })}
+          />
+        )}
         {report !== undefined && <Report report={report} name={page.id} />}
         <div className={dialog.buttons}>
           <Button variant="default" onClick={onClose}>
@@ -109,7 +112,7 @@ export default function ImportDialog({ page, onClose }: ImportDialogProps) {
           )}
         </div>
       </div>
-    </Modal>
+    </Dialog>
   )
 }
 

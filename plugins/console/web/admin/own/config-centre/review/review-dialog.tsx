@@ -1,4 +1,4 @@
-import { Button, Modal, TextInput } from '@mantine/core'
+import { Button, TextInput } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef } from 'react'
 import { useLanguage } from '../../../../app/app.tsx'
@@ -8,6 +8,7 @@ import { useApi } from '../../../api/context.tsx'
 import type { Operation, OwnPageView } from '../../../api/page-types.ts'
 import { useWrite } from '../../../api/use-write.ts'
 import dialog from '../../../pages/forms/dialog.module.css'
+import { Dialog } from '../../../pages/forms/dialog.tsx'
 import { useFormats } from '../../../pages/shown-value.ts'
 import { useKeptText } from '../../../shell/drafts.ts'
 import { toasts } from '../../../shell/toasts.ts'
@@ -139,26 +140,32 @@ export function ReviewDialog({ page: { operations }, items, titles, savesNow, on
   })
   if (saved !== undefined) {
     return (
-      <Frame title={translate(saved.requestId === undefined ? 'config.saved' : 'config.requested')} onClose={onClose}>
-        <Impact outcome={saved} items={items} titles={titles} isDone />
-        {saved.requestId === undefined && (
-          <InstancesState
-            operation={operations[operationIds.instances]}
-            version={saved.version}
-            keys={saved.effects.map(({ key }) => key)}
-          />
-        )}
-        <div className={dialog.buttons}>
-          <Button onClick={onClose}>{translate('admin.close')}</Button>
+      <Dialog
+        size="xl"
+        title={translate(saved.requestId === undefined ? 'config.saved' : 'config.requested')}
+        onClose={onClose}
+      >
+        <div className={dialog.form}>
+          <Impact outcome={saved} items={items} titles={titles} isDone />
+          {saved.requestId === undefined && (
+            <InstancesState
+              operation={operations[operationIds.instances]}
+              version={saved.version}
+              keys={saved.effects.map(({ key }) => key)}
+            />
+          )}
+          <div className={dialog.buttons}>
+            <Button onClick={onClose}>{translate('admin.close')}</Button>
+          </div>
         </div>
-      </Frame>
+      </Dialog>
     )
   }
   const foreseen = preview.data
   const isConflict = save.error instanceof CallFailure && save.error.kind === 'conflict'
   const isRejected = (foreseen?.errors.length ?? 0) > 0
   return (
-    <Frame title={translate('config.review')} onClose={onClose}>
+    <Dialog size="xl" title={translate('config.review')} onClose={onClose}>
       <form
         className={dialog.form}
         onSubmit={(event) => {
@@ -195,7 +202,7 @@ export function ReviewDialog({ page: { operations }, items, titles, savesNow, on
           </Button>
         </div>
       </form>
-    </Frame>
+    </Dialog>
   )
 }
 
@@ -205,29 +212,6 @@ const noteProblems = ({ errors }: Outcome) => draft.refuse(errors)
 function useSent(operation: Operation | undefined) {
   const api = useApi()
   return useWrite((signal, body: object) => api.call<Outcome>(operation as Operation, { body, signal }))
-}
-
-export function Frame({
-  title,
-  onClose,
-  children,
-}: {
-  readonly title: string
-  readonly children: React.ReactNode
-  onClose(): void
-}) {
-  const { translate } = useLanguage()
-  return (
-    <Modal
-      opened
-      onClose={onClose}
-      title={title}
-      size="xl"
-      closeButtonProps={{ 'aria-label': translate('admin.close') }}
-    >
-      <div className={dialog.form}>{children}</div>
-    </Modal>
-  )
 }
 
 /** Shows the error message of the server. The end of a session is handled elsewhere, by the shell. */

@@ -10,11 +10,12 @@ import { useWrite } from '../../../api/use-write.ts'
 import { useWhyNot } from '../../../api/why-not.ts'
 import { downloadText } from '../../../pages/download.ts'
 import dialog from '../../../pages/forms/dialog.module.css'
+import { Dialog } from '../../../pages/forms/dialog.tsx'
 import { toasts } from '../../../shell/toasts.ts'
 import { type ConfigItem, type GroupTitles, type Outcome, operationIds } from '../config-types.ts'
 import { InstancesState } from '../instances-state.tsx'
 import { Impact } from './impact.tsx'
-import { Failure, Frame } from './review-dialog.tsx'
+import { Failure } from './review-dialog.tsx'
 import classes from './transfer.module.css'
 
 /** Downloads the stored values as a file, without secrets. */
@@ -133,23 +134,25 @@ function ImportDialog({ page: { operations }, items, titles, onClose }: ImportPr
   }
   if (run.data !== undefined) {
     return (
-      <Frame title={translate('config.imported')} onClose={onClose}>
-        <Impact outcome={run.data} items={items} titles={titles} isDone />
-        <InstancesState
-          operation={operations[operationIds.instances]}
-          version={run.data.version}
-          keys={run.data.effects.map(({ key }) => key)}
-        />
-        <div className={dialog.buttons}>
-          <Button onClick={onClose}>{translate('admin.close')}</Button>
+      <Dialog size="xl" title={translate('config.imported')} onClose={onClose}>
+        <div className={dialog.form}>
+          <Impact outcome={run.data} items={items} titles={titles} isDone />
+          <InstancesState
+            operation={operations[operationIds.instances]}
+            version={run.data.version}
+            keys={run.data.effects.map(({ key }) => key)}
+          />
+          <div className={dialog.buttons}>
+            <Button onClick={onClose}>{translate('admin.close')}</Button>
+          </div>
         </div>
-      </Frame>
+      </Dialog>
     )
   }
   const foreseen = dry.data
   const isNothing = foreseen !== undefined && foreseen.effects.length === 0 && foreseen.errors.length === 0
   return (
-    <Frame title={translate('config.import-title')} onClose={onClose}>
+    <Dialog size="xl" title={translate('config.import-title')} onClose={onClose}>
       <form onSubmit={submit} className={dialog.form}>
         <p>{translate('config.import-lead')}</p>
         <div className={classes.file}>
@@ -188,7 +191,7 @@ function ImportDialog({ page: { operations }, items, titles, onClose }: ImportPr
           </Button>
         </div>
       </form>
-    </Frame>
+    </Dialog>
   )
 }
 
