@@ -77,7 +77,10 @@ export async function writeWithUndo(
   const before = await orReport(api.call<Row>(undo, { params, signal }))
   const answer = await orReport(send(body))
   const former = Object.fromEntries(
-    Object.keys(body).map((name) => [name, valueAt(name === 'version' ? answer : before, name)]),
+    // The operation may replace the whole row, so members that the frame has left out are restored too.
+    operation.members
+      .map((name) => [name, valueAt(name === 'version' ? answer : before, name)] as const)
+      .filter(([name, value]) => name in body || (value !== undefined && value !== null)),
   )
   const reverse = async () => {
     await orReport(send(former))
