@@ -95,10 +95,15 @@ t.test('a cell shows its value in the form of its column', { skip, timeout: 600_
 t.test('a detail page shows values in full, below the name of its object', { skip, timeout: 600_000 }, async (t) => {
   const sections = [
     { columns: [...columns, { field: 'notes', as: 'chips', title: 'Notes' }] },
-    { title: 'Lots of it', columns: [{ field: 'noLots', as: 'rows', title: 'Alone', columns: [] }] },
+    {
+      title: 'Lots of it',
+      columns: [
+        { field: 'alone', as: 'rows', title: 'Alone', columns: [{ field: 'left', as: 'count', title: 'Left' }] },
+      ],
+    },
   ]
-  const page = { kind: 'detail', name: 'code', sections, related: [], actions: [] }
-  const answer = { ...everyKind, notes: ['x'.repeat(61), 'short'], noLots: [] }
+  const page = { kind: 'detail', name: 'code', sections, related: [], actions: [], moments: [], timelines: [] }
+  const answer = { ...everyKind, notes: ['x'.repeat(61), 'short'], alone: [{ left: 7 }] }
   const { page: shown, complaints } = await replaced(t.teardown, page, answer)
   const fact = (title: string) => shown.locator(`dt:text-is("${title}") + dd`)
   await fact('Tags').waitFor()
@@ -106,13 +111,13 @@ t.test('a detail page shows values in full, below the name of its object', { ski
   t.match(await shown.title(), /^A-1 · /)
   for (const [title, text] of Object.entries({
     Tags: 'First b c d e f',
-    None: '–',
     Lots: 'Left 3 4 Total of 2 displayed rows Left 7',
     Facts: 'Order 7 Is open Yes Lines Note –',
     Change: 'Name Old New Is open No',
-    Alone: 'No entries yet.',
+    Alone: 'Left 7',
   }))
     t.equal((await fact(title).first().innerText()).replace(/\s+/g, ' ').trim(), text, title)
+  t.equal(await fact('None').count(), 0, 'a member without a value is no fact')
   const copied = await fact('Facts').first().locator('[data-copied]').getAttribute('data-copied')
   t.same(JSON.parse(copied ?? ''), JSON.parse(everyKind.facts))
   t.equal(await fact('Facts').first().getByRole('button', { name: 'Copy JSON' }).count(), 1)
