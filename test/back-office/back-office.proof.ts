@@ -173,7 +173,7 @@ async function tryChannel(
   await dialog.getByRole('button', { name: 'Send a test message' }).click()
   await dialog.getByText('Accepted', { exact: true }).waitFor()
   await look('the answer of a test message', '[role=dialog]')
-  await dialog.getByRole('link').click()
+  await dialog.getByRole('link').first().click()
   await page.getByRole('heading', { level: 1, name: 'Test message from Tea House' }).waitFor()
 
   await page.setViewportSize({ width: 1280, height: 800 })

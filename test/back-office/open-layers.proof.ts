@@ -51,7 +51,7 @@ async function openPalette(page: Page, text: string) {
 }
 
 /** Opens the list of a picker in the dialog or in the page. */
-async function openPicker(within: ReturnType<typeof dialog> | Page, field: string) {
+async function openPicker(within: ReturnType<typeof dialog> | Page, field: string | RegExp) {
   await within.getByRole('combobox', { name: field }).click()
   await within.locator('[data-combobox-option]').filter({ visible: true }).first().waitFor()
 }
@@ -182,7 +182,10 @@ const layers: readonly Layer[] = [
   {
     name: 'the picker of a filter',
     path: 'iam.login-audit',
-    open: (page) => openPicker(page, 'User'),
+    async open(page) {
+      await page.locator('main').getByRole('button', { name: 'User', exact: true }).click()
+      await openPicker(page, /^User$/)
+    },
   },
   { name: 'the palette with recent pages', path: 'iam.users', open: (page) => openPalette(page, '') },
   {
@@ -318,6 +321,8 @@ const layers: readonly Layer[] = [
     name: 'the question about a change that a frame requests',
     path: 'acme.depot-cities',
     async open(page) {
+      // After a press outside the frame, the frame does not write without a question.
+      await page.locator('main h1').click()
       await page.frameLocator('main iframe').getByRole('button', { name: 'Close: North' }).click()
       await dialog(page).getByRole('button', { name: 'Cancel' }).waitFor()
     },
