@@ -120,6 +120,7 @@ t.test('every member by which a list can be sorted is in its rows', async (t) =>
  * handlers or channels.
  */
 const openOperations = [
+  'POST /api/v1/admin/console/pages/{id}/import',
   'PUT /api/v1/admin/iam/users/{id}',
   'POST /api/v1/admin/mall/refunds/{refundNo}/decision',
   'GET /api/v1/admin/money/accounts/{id}/explain',

@@ -39,6 +39,7 @@ const sessionOnlyForUsers = [
   'GET /api/v1/notifications/inbox',
   'GET /api/v1/notifications/inbox/unread-count',
   'GET /api/v1/notifications/preferences',
+  'POST /api/v1/admin/console/pages/{id}/import',
   'POST /api/v1/auth/logout',
   'POST /api/v1/auth/oidc/logout',
   'POST /api/v1/auth/oidc/{provider}/link/callback',

@@ -48,7 +48,17 @@ const guards: readonly Guard[] = [
     name: 'mayCall',
     within: 'plugins/console/src',
     callers: {
-      [registry]: ['groups', 'charts', 'tiles', 'attention', 'attention', 'callable', '#readerOf', '#readerOf'],
+      [registry]: [
+        'groups',
+        'hasList',
+        'charts',
+        'tiles',
+        'attention',
+        'attention',
+        'callable',
+        '#readerOf',
+        '#readerOf',
+      ],
     },
     test: pageAccess,
   },

@@ -187,6 +187,8 @@ const withoutPage: Readonly<Record<string, string>> = {
   getAdminInstallExecutionLogs: 'each installation run has its steps',
   getAdminInstallStatus: 'is part of the diagnostics',
   getAdminMoneyAccountsById: 'is part of where its balance comes from',
+  getAdminMemberPointsOrderReversals: 'the time line of a payment order reads it',
+  getAdminMemberPointsOrderRewards: 'the time line of a payment order reads it',
   getAdminSchedulerTasksByNameRuns: 'the runs of all tasks can be filtered',
   getAdminSystemConfigKeysByKey: 'the list of keys has it',
   getAdminWeb3PaymentSettlementAuditLogsCompensationMetadata: 'the pages have the texts of these values',

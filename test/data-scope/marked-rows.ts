@@ -163,7 +163,7 @@ function membersOf(
     PointsSource: { accountId: idOf('MoneyAccount'), asset, status: 'active' },
     PointsSourceUse: { sourceId: idOf('PointsSource') },
     PointsSubstitute: { sourceId: idOf('PointsSource') },
-    PointsOrderReward: { ruleSnapshot: null },
+    PointsOrderReward: { ruleSnapshot: null, status: 'paid', outcome: null },
     SystemConfigRequest: { status: 'rejected', origin: 'save', changes: '[]', secrets: null, masterKeyId: null },
     SocialOutbound: { outcome: 'accepted' },
     Web3SettlementReviewLog: {

@@ -102,7 +102,8 @@ async function storeView(db: Database, view: Omit<SharedView, 'id'>, roleIds: re
 
 const { route } = routesWith<SharedViewDependencies>()
 const path = '/api/v1/admin/console/views'
-const access = { permission: shareViews, scope: 'none' } as const
+/** A view is shown to all users of a role, so sharing needs the whole data scope (decision G.24). */
+const access = { permission: shareViews, scope: 'all' } as const
 
 export const sharedViewRoutes = [
   route({

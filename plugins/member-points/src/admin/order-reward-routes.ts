@@ -21,7 +21,9 @@ import type { Parts } from '../parts.ts'
 
 const root = '/api/v1/admin/member-points'
 const owner = 'user_id'
-const query = Type.Object({ ...listQuery.properties, orderNo: line(64, { minLength: 1 }) })
+const query = Type.Object({ ...listQuery.properties, orderNo: Type.Optional(line(64, { minLength: 1 })) })
+/** Returns the condition for one order, or for all orders. */
+const ofOrder = (orderNo: string | undefined) => (orderNo === undefined ? {} : { orderNo })
 
 const rewardView = Type.Object({
   orderNo: text,
@@ -62,14 +64,14 @@ export const orderRewardRoutes = [
   route({
     method: 'GET',
     path: `${root}/order-rewards`,
-    summary: 'Get the points of an order, or why it got none',
+    summary: 'List the points of orders, or why they got none',
     access: { permission: permissionCodes.ledgerView, scope: 'caller' },
     request: { query },
     response: listPage(rewardView),
     reasons: [],
     handler: (request, { db, rules }) =>
       listResponse(request.query, newestFirst, async (window) => {
-        const where = { $and: [{ orderNo: request.query.orderNo }, callerRows(request, owner)] }
+        const where = { $and: [ofOrder(request.query.orderNo), callerRows(request, owner)] }
         const found = await findPage<OrderRewardRow>(db.fork(), OrderRewardRow, where, window)
         const versions = await rules.versions(
           found.items.flatMap(({ ruleCode: code, ruleVersion: version }) =>
@@ -103,11 +105,17 @@ export const orderRewardRoutes = [
     reasons: [],
     handler: (request, { db }) =>
       listResponse(request.query, newestFirst, async (window) => {
-        const { orderNo } = request.query
-        const where = { $and: [{ orderNo }, callerRows(request, owner)] }
+        const where = { $and: [ofOrder(request.query.orderNo), callerRows(request, owner)] }
         const found = await findPage<ReversalRow>(db.fork(), ReversalRow, where, window)
-        const asset = (await db.fork().findOne(OrderRewardRow, { orderNo }))?.asset ?? null
-        return { ...found, items: found.items.map((row) => ({ ...reversal.of(row), asset })) }
+        const orderNos = [...new Set(found.items.map(({ orderNo }) => orderNo))]
+        const orders = await db
+          .fork()
+          .find(OrderRewardRow, { orderNo: { $in: orderNos } }, { fields: ['orderNo', 'asset'] })
+        const assets = new Map(orders.map(({ orderNo, asset }) => [orderNo, asset]))
+        return {
+          ...found,
+          items: found.items.map((row) => ({ ...reversal.of(row), asset: assets.get(row.orderNo) ?? null })),
+        }
       }),
   }),
 ]
