@@ -67,8 +67,9 @@ export class ImportValues {
   ): Promise<ImportValues> {
     const view = async (locale: string) =>
       (await book.page(id, requirePrincipal(request), locale)) as unknown as ImportableList
-    const own = await view(request.locale)
-    if (own.kind !== 'list' || own.import === undefined) throw businessError('page-unknown', { params: { id } })
+    const [own, ...others] = await Promise.all([...new Set([request.locale, ...languages])].map(view))
+    if (own === undefined || own.kind !== 'list' || own.import === undefined)
+      throw businessError('page-unknown', { params: { id } })
     const known = new Map<string, Promise<string | undefined>>()
     const idOf = (kind: string, name: string) => {
       const key = `${kind} ${name}`
@@ -76,7 +77,7 @@ export class ImportValues {
       known.set(key, found)
       return found
     }
-    return new ImportValues(own, await Promise.all(languages.map(view)), units, idOf)
+    return new ImportValues(own, [own, ...others], units, idOf)
   }
 
   private constructor(

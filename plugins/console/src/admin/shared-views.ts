@@ -100,6 +100,42 @@ async function storeView(db: Database, view: Omit<SharedView, 'id'>, roleIds: re
   })
 }
 
+interface NewView {
+  readonly page: string
+  readonly roleId: number
+  readonly name: string
+  readonly search: string
+  readonly isDefault: boolean
+}
+
+/**
+ * Shares a view with a role. Returns its id.
+ *
+ * @throws BusinessError "400" `console.view-name-blank`; "404" `console.view-role-unknown`, `console.page-unknown`, also
+ *   for a page that the caller may not open; the errors of `storeView`
+ */
+async function shareView(
+  { db, clock, book, identity }: SharedViewDependencies,
+  principal: Principal,
+  locale: string,
+  view: NewView,
+): Promise<number> {
+  const name = view.name.trim()
+  if (!isNonBlankLine(name)) throw businessError('view-name-blank', { data: { field: 'name' } })
+  if (!(await book.hasList(view.page, principal))) throw businessError('page-unknown', { params: { id: view.page } })
+  const roles = await identity.findRoles(locale)
+  if (!roles.some((role) => role.id === view.roleId))
+    throw businessError('view-role-unknown', { data: { field: 'roleId' } })
+  const changed = { changedByUserId: principal.userId, changedAt: new Date(clock.now()) }
+  const roleIds = roles.map((role) => role.id)
+  const store = () => storeView(db, { ...view, name, ...changed }, roleIds)
+  // Another operator may have shared a view with this name at the same moment. The last one is stored.
+  return store().catch((error: unknown) => {
+    if (error instanceof UniqueConstraintViolationException) return store()
+    throw error
+  })
+}
+
 const { route } = routesWith<SharedViewDependencies>()
 const path = '/api/v1/admin/console/views'
 /** A view is shown to all users of a role, so sharing needs the whole data scope (decision G.24). */
@@ -124,26 +160,9 @@ export const sharedViewRoutes = [
     },
     response: Type.Object({ id }),
     reasons: ['console.page-unknown', 'console.view-name-blank', 'console.view-role-unknown', 'console.views-full'],
-    async handler(request, { db, clock, book, identity }) {
-      const principal = requirePrincipal(request)
-      const { body, locale } = request
-      const name = body.name.trim()
-      if (!isNonBlankLine(name)) throw businessError('view-name-blank', { data: { field: 'name' } })
-      if (!(await book.hasList(body.page, principal)))
-        throw businessError('page-unknown', { params: { id: body.page } })
-      const roles = await identity.findRoles(locale)
-      if (!roles.some((role) => role.id === body.roleId))
-        throw businessError('view-role-unknown', { data: { field: 'roleId' } })
-      const changed = { changedByUserId: principal.userId, changedAt: new Date(clock.now()) }
-      const roleIds = roles.map((role) => role.id)
-      const store = () => storeView(db, { ...body, name, ...changed }, roleIds)
-      // Another operator may have shared a view with this name at the same moment. The last one is stored.
-      const stored = await store().catch((error: unknown) => {
-        if (error instanceof UniqueConstraintViolationException) return store()
-        throw error
-      })
-      return { id: stored }
-    },
+    handler: async (request, parts) => ({
+      id: await shareView(parts, requirePrincipal(request), request.locale, request.body),
+    }),
   }),
   route({
     method: 'DELETE',

@@ -46,8 +46,12 @@ export const affectedCount = Type.Object({ affected: count })
 export const nothing = Type.Null()
 
 /**
- * What an operation on several rows did with one of them. `unknown`: the row does not exist, or is outside the data scope
- * of the caller. `changed`: another user changed it meanwhile. `unchanged`: it had the wanted state already.
+ * Result of an operation on several rows, for one row.
+ *
+ * - `done`: the operation was carried out.
+ * - `unknown`: the row does not exist, or the caller may not see it.
+ * - `changed`: another user changed the row meanwhile, so nothing was done.
+ * - `unchanged`: the row already had the requested state.
  */
 export const rowOutcomes = ['done', 'unknown', 'changed', 'unchanged'] as const
 export type RowOutcome = (typeof rowOutcomes)[number]

@@ -52,7 +52,7 @@ interface WriteDialogProps {
   /** Text that the user must type to confirm the write. */
   readonly wanted?: string | undefined
   readonly children?: ReactNode
-  /** What contains the form. Default: a dialog. */
+  /** Component around the form. Default: a dialog. */
   readonly Frame?: (props: DialogProps) => ReactNode
   /** Returns the button that reverses the write. With it, unchanged input is not sent. */
   undoOf?(answer: unknown): ToastButton | undefined

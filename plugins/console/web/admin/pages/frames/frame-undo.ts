@@ -9,7 +9,7 @@ import { resultOfWrite } from '../forms/write-outcome.ts'
 import { columnText } from '../shown-value.ts'
 import type { FrameRequest } from './frame-request.ts'
 
-/** What the messages of a frame need. */
+/** Texts and formats for the messages about writes of a frame. */
 export interface FrameWords {
   readonly translate: Translate
   readonly language: string

@@ -45,7 +45,7 @@ interface Drag {
   readonly over: string | undefined
 }
 
-/** What the columns and cards of a board share. */
+/** Data and functions of the board that its columns and cards use. */
 interface Shared extends Pick<BoardProps, 'page' | 'time' | 'limits'> {
   titleOf(value: unknown): string
   /** Returns the action that moves a row to a value, if its state allows one. */
