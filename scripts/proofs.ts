@@ -157,11 +157,16 @@ export const proofs: Readonly<Record<string, Proof>> = {
     files: ['test/{hostile-administrator,secrets}.proof.ts'],
   },
   fuzz: {
-    proves: 'No request makes the product fail or reveal internals, and no sequence of calls leaves the data scope.',
+    proves:
+      'No request makes the product fail or reveal internals, no sequence of calls leaves the data scope, and a thousand guesses of a code lock nobody out.',
     minutes: 2,
     group: 1,
-    paths: ['plugins/http/src/**', 'test/fuzz/**'],
-    files: ['test/fuzz/fuzz.proof.ts', 'plugins/iam/test/{boundary,data-scope}.test.ts'],
+    paths: ['plugins/{http,authenticators}/src/**', 'test/fuzz/**'],
+    files: [
+      'test/fuzz/fuzz.proof.ts',
+      'plugins/iam/test/{boundary,data-scope}.test.ts',
+      'plugins/authenticators/test/totp-attacks.test.ts',
+    ],
   },
   console: {
     proves: 'The pages of the console work with each browser size, language, database and missing script.',
