@@ -108,6 +108,7 @@ const remove = {
 const rules = adminList('getNotificationRules', (row) => ({
   id: 'notification.rules',
   title: text('Notification rules', '通知规则'),
+  empty: text('No notification rules yet.', '尚无通知规则。'),
   lead: text('Which events are sent to whom, and how often.', '哪些事件通知哪些人，以及频率。'),
   place: { group: 'rules', order: 20 },
   key: 'id',
@@ -232,6 +233,7 @@ const rule = adminDetail('getNotificationRulesById', (it) => ({
 const templates = adminList('getNotificationRulesTemplates', (row) => ({
   id: 'notification.rule-templates',
   title: text('Rule templates', '规则模板'),
+  empty: text('No plugin provides rule templates.', '没有插件提供规则模板。'),
   lead: text(
     'Suggested rules. To create a rule from a template, select its recipients.',
     '建议的规则。选择接收人即可根据模板创建规则。',
