@@ -1,4 +1,4 @@
-import { ActionIcon, Button, Menu, Modal } from '@mantine/core'
+import { ActionIcon, Button, Menu } from '@mantine/core'
 import { IconDots } from '@tabler/icons-react'
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -8,8 +8,8 @@ import { useApi } from '../api/context.tsx'
 import { type Account, attention, changeAttention, ownAccount } from '../api/operations.ts'
 import type { Attention, AttentionMark } from '../api/page-types.ts'
 import { useWrite } from '../api/use-write.ts'
+import { Dialog, DialogButtons } from '../pages/forms/dialog.tsx'
 import { LabelPicker } from '../pages/forms/label-picker.tsx'
-import classes from './attention.module.css'
 import { snoozeTimes } from './attention-marks.ts'
 import { toasts } from './toasts.ts'
 
@@ -100,7 +100,7 @@ function Assignment({ title, assignee, onChosen, onClose }: AssignmentProps) {
   const { translate } = useLanguage()
   const [chosen, setChosen] = useState(assignee === null ? '' : String(assignee))
   return (
-    <Modal opened title={title} onClose={onClose} centered>
+    <Dialog title={title} onClose={onClose} size="md" centered>
       <LabelPicker
         kind={{ labels: 'iam.user' }}
         title={translate('admin.attention.assigned')}
@@ -108,7 +108,7 @@ function Assignment({ title, assignee, onChosen, onClose }: AssignmentProps) {
         value={chosen}
         onChange={(id) => setChosen(id ?? '')}
       />
-      <div className={classes.buttons}>
+      <DialogButtons onCancel={onClose}>
         <Button
           disabled={chosen === ''}
           onClick={() => {
@@ -118,7 +118,7 @@ function Assignment({ title, assignee, onChosen, onClose }: AssignmentProps) {
         >
           {translate('admin.save')}
         </Button>
-      </div>
-    </Modal>
+      </DialogButtons>
+    </Dialog>
   )
 }
