@@ -1,5 +1,4 @@
 import { SegmentedControl } from '@mantine/core'
-import { keepPreviousData } from '@tanstack/react-query'
 import { useMemo, useState } from 'react'
 import { useSearchParams } from 'wouter'
 import { useLanguage } from '../../app/app.tsx'
@@ -63,7 +62,6 @@ function RangeChoice({ range, onChange }: RangeChoiceProps) {
 const useFigures = () =>
   useOperation<{ items: readonly Chart[]; tiles: readonly Tile[] }>(charts, {
     staleTime: 5 * 60_000,
-    placeholderData: keepPreviousData,
   })
 
 /** The tiles that say whether something is wrong now. They have no time range. */

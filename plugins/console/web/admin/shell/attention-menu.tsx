@@ -8,6 +8,7 @@ import { useApi } from '../api/context.tsx'
 import { type Account, attention, changeAttention, ownAccount } from '../api/operations.ts'
 import type { Attention, AttentionMark } from '../api/page-types.ts'
 import { useWrite } from '../api/use-write.ts'
+import dialog from '../pages/forms/dialog.module.css'
 import { Dialog, DialogButtons } from '../pages/forms/dialog.tsx'
 import { LabelPicker } from '../pages/forms/label-picker.tsx'
 import { snoozeTimes } from './attention-marks.ts'
@@ -101,24 +102,26 @@ function Assignment({ title, assignee, onChosen, onClose }: AssignmentProps) {
   const [chosen, setChosen] = useState(assignee === null ? '' : String(assignee))
   return (
     <Dialog title={title} onClose={onClose} size="md" centered>
-      <LabelPicker
-        kind={{ labels: 'iam.user' }}
-        title={translate('admin.attention.assigned')}
-        label={translate('admin.attention.assigned')}
-        value={chosen}
-        onChange={(id) => setChosen(id ?? '')}
-      />
-      <DialogButtons onCancel={onClose}>
-        <Button
-          disabled={chosen === ''}
-          onClick={() => {
-            onChosen(Number(chosen))
-            onClose()
-          }}
-        >
-          {translate('admin.save')}
-        </Button>
-      </DialogButtons>
+      <div className={dialog.form}>
+        <LabelPicker
+          kind={{ labels: 'iam.user' }}
+          title={translate('admin.attention.assigned')}
+          label={translate('admin.attention.assigned')}
+          value={chosen}
+          onChange={(id) => setChosen(id ?? '')}
+        />
+        <DialogButtons onCancel={onClose}>
+          <Button
+            disabled={chosen === ''}
+            onClick={() => {
+              onChosen(Number(chosen))
+              onClose()
+            }}
+          >
+            {translate('admin.save')}
+          </Button>
+        </DialogButtons>
+      </div>
     </Dialog>
   )
 }

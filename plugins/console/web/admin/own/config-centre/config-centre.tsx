@@ -1,6 +1,5 @@
 import { Button } from '@mantine/core'
 import { IconHistory } from '@tabler/icons-react'
-import { keepPreviousData } from '@tanstack/react-query'
 import { useDeferredValue, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
 import { Link, useSearchParams } from 'wouter'
 import { useLanguage } from '../../../app/app.tsx'
@@ -42,7 +41,7 @@ const addressMs = 300
 /** Shows every key of the product. The user can search and change keys, and saves the changes with a reason. */
 export default function ConfigCentre({ page }: { readonly page: OwnPageView }) {
   const { translate, language } = useLanguage()
-  const keys = useOperation<KeyListView>(page.operations[operationIds.keys], { placeholderData: keepPreviousData })
+  const keys = useOperation<KeyListView>(page.operations[operationIds.keys])
   useEffect(() => () => draft.forgetSecrets(), [])
   const groups = useMemo(() => inOrder(keys.data?.groups ?? [], language), [keys.data, language])
   const items = useMemo(() => groups.flatMap((group) => group.items), [groups])

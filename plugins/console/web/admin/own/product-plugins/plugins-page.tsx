@@ -1,5 +1,4 @@
 import { SegmentedControl } from '@mantine/core'
-import { keepPreviousData } from '@tanstack/react-query'
 import { useDeferredValue, useMemo } from 'react'
 import { useSearchParams } from 'wouter'
 import { useLanguage } from '../../../app/app.tsx'
@@ -111,7 +110,7 @@ addTexts({ en, 'zh-CN': zhCN })
  */
 export default function PluginsPage({ page }: { readonly page: OwnPageView }) {
   const { translate } = useLanguage()
-  const facts = useOperation<ProductFacts>(page.operations[pluginsOperation], { placeholderData: keepPreviousData })
+  const facts = useOperation<ProductFacts>(page.operations[pluginsOperation])
   return (
     <>
       <PageHead title={page.title} lead={translate('plugins.lead')} />

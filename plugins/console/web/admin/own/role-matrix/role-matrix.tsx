@@ -1,5 +1,4 @@
 import { Button } from '@mantine/core'
-import { keepPreviousData } from '@tanstack/react-query'
 import { useDeferredValue, useMemo, useState } from 'react'
 import { useSearchParams } from 'wouter'
 import { useLanguage } from '../../../app/app.tsx'
@@ -35,11 +34,8 @@ export default function RoleMatrix({ page }: { readonly page: OwnPageView }) {
   const [columns, setColumns] = useState(1)
   const roles = useOperation<RolePage>(page.operations[operationIds.roles], {
     query: { page: columns, size: rolesShown },
-    placeholderData: keepPreviousData,
   })
-  const permissions = useOperation<readonly Permission[]>(page.operations[operationIds.permissions], {
-    placeholderData: keepPreviousData,
-  })
+  const permissions = useOperation<readonly Permission[]>(page.operations[operationIds.permissions])
   return (
     <>
       <PageHead title={page.title} lead={translate('roles.lead')} />

@@ -86,16 +86,14 @@ export default function FrameView({ page }: { readonly page: FramePage }) {
   return (
     <>
       <PageHead title={page.title} lead={page.lead} />
-      <div className={classes.place}>
-        {stopped === undefined ? (
-          <Frame key={attempt} page={page} onStop={setStopped} />
-        ) : (
-          <Notice tone="bad" title={translate('admin.frame.stopped')}>
-            <p>{translate(`admin.frame.${stopped}`)}</p>
-            <RetryButton label={translate('admin.reload')} onClick={restart} />
-          </Notice>
-        )}
-      </div>
+      {stopped === undefined ? (
+        <Frame key={attempt} page={page} onStop={setStopped} />
+      ) : (
+        <Notice tone="bad" title={translate('admin.frame.stopped')}>
+          <p>{translate(`admin.frame.${stopped}`)}</p>
+          <RetryButton label={translate('admin.reload')} onClick={restart} />
+        </Notice>
+      )}
     </>
   )
 }
