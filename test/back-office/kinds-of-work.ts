@@ -159,10 +159,9 @@ async function inMessage(page: Page, api: Api, turn: number) {
 const vouchers = 'admin/example-vouchers'
 const newVoucher = (api: Api, code: string) => api('POST', vouchers, { code, value: 1_000 })
 
-/** Returns one entry of the overview that its operators can decide about, without a decision. */
+/** Returns an entry of the overview, without a decision about it. The product of the rows allows requests without TLS. */
 async function undecidedAttention(api: Api) {
-  const { items } = await api('GET', 'admin/console/attention')
-  const { id } = items.find((one: { readonly id: string }) => one.id === 'notification.failed') ?? items[0]
+  const id = 'system-config.insecure'
   await api('PUT', `admin/console/attention/${id}`, { assigneeUserId: null, snoozedUntil: null, doneCount: null })
   const read = async () =>
     (await api('GET', 'admin/console/attention')).items.find((one: { readonly id: string }) => one.id === id)
@@ -293,7 +292,8 @@ export const kinds: Readonly<Record<string, Kind>> = {
       },
       async fill() {
         await form.fill()
-        await pick(page, 'For', role)
+        await page.getByRole('combobox', { name: 'For' }).click()
+        await page.getByRole('option', { name: role }).click()
       },
       cancel: () => named(form.dialog, 'Cancel').click(),
       restored: async () => {},
