@@ -159,7 +159,7 @@ async function inMessage(page: Page, api: Api, turn: number) {
 const vouchers = 'admin/example-vouchers'
 const newVoucher = (api: Api, code: string) => api('POST', vouchers, { code, value: 1_000 })
 
-/** Returns an entry of the overview, without a decision about it. The product of the rows allows requests without TLS. */
+/** Returns an entry of the overview, without a decision about it. The API description is public, which is not safe. */
 async function undecidedAttention(api: Api) {
   const id = 'system-config.insecure'
   await api('PUT', `admin/console/attention/${id}`, { assigneeUserId: null, snoozedUntil: null, doneCount: null })
