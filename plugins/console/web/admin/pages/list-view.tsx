@@ -35,8 +35,8 @@ import { type ListState, useListState } from './list-state.ts'
 import { ColumnMenu, Pager, SearchField, SizeChoice, toggled } from './list-tools.tsx'
 import { ListTotals } from './list-totals.tsx'
 import classes from './list-view.module.css'
-import { LoadState, Waiting } from './load-state.tsx'
-import { NothingFound } from './nothing-found.tsx'
+import loadState from './load-state.module.css'
+import { LoadState, NothingFound, Waiting } from './load-state.tsx'
 import { PageHead } from './page-head.tsx'
 import { RowActions } from './row-actions.tsx'
 import { SavedViews, useDefaultView } from './saved-views.tsx'
@@ -221,7 +221,7 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
       )}
       {isEmpty && isFiltered && <NothingFound onClear={clear} />}
       {isEmpty && !isFiltered && (
-        <div className={classes.empty}>
+        <div className={loadState.empty}>
           <p>{page.empty ?? translate('admin.empty.nothing')}</p>
           {/* A list below its parent object has no heading with an explanation, so the explanation is shown here. */}
           {onCreate === undefined && page.lead !== undefined && <p>{page.lead}</p>}

@@ -63,3 +63,16 @@ export function LoadState({ of, lines = 0, height = 28, isPage = false }: LoadSt
   if (error !== null) return <LoadFailure {...{ error, isPage }} onRetry={() => void refetch()} />
   return data === undefined && lines > 0 ? <Waiting lines={lines} height={height} /> : null
 }
+
+/** Shows that no row matches the filters, and the button that removes them. */
+export function NothingFound({ onClear }: { onClear(): void }) {
+  const { translate } = useLanguage()
+  return (
+    <div className={classes.empty}>
+      <p>{translate('admin.empty.filtered')}</p>
+      <Button variant="default" size="sm" onClick={onClear}>
+        {translate('admin.empty.clear')}
+      </Button>
+    </div>
+  )
+}

@@ -44,7 +44,6 @@ export function LinkedAccounts({ read, operations }: LinkedAccountsProps) {
   const others = (providers.data?.providers ?? []).filter(
     ({ id }) => !identities.some(({ provider }) => provider === id),
   )
-  const { error } = start
   return (
     <Part title={translate('security.linked.title')} lead={translate('security.linked.lead')}>
       {identities.length === 0 && <p>{translate('security.linked.none')}</p>}
@@ -74,7 +73,7 @@ export function LinkedAccounts({ read, operations }: LinkedAccountsProps) {
           </li>
         ))}
       </ul>
-      <CallError title={translate('security.linked.failed')} error={error} />
+      <CallError title={translate('security.linked.failed')} error={start.error} />
       {others.map(({ id, title }) => (
         <Button
           key={id}

@@ -187,11 +187,10 @@ function PasswordProof() {
     event.preventDefault()
     if (password !== '') proof.mutate()
   }
-  const { error } = proof
   const label = translate('admin.proof.password')
   return (
     <form onSubmit={submit} className={dialog.form}>
-      <CallError title={translate('admin.proof.failed')} error={error} />
+      <CallError title={translate('admin.proof.failed')} error={proof.error} />
       <PasswordInput
         ref={field}
         label={label}

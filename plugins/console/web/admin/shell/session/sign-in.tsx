@@ -99,10 +99,9 @@ function PasswordForm({ username: known = '', onResult }: WayProps & { readonly 
     event.preventDefault()
     if (username !== '' && password !== '') signIn.mutate()
   }
-  const { error } = signIn
   return (
     <form onSubmit={submit} className={classes.form}>
-      <CallError title={translate('admin.sign-in.failed')} error={error} />
+      <CallError title={translate('admin.sign-in.failed')} error={signIn.error} />
       <TextInput
         label={translate('admin.sign-in.username')}
         value={username}
@@ -153,10 +152,9 @@ function ProviderButtons({ way, providers }: SignInProviders & { readonly way: P
       }),
     { onSuccess: ({ url }, provider) => leaveTo(url, { provider, purpose: 'sign-in', returnTo: addressHere() }) },
   )
-  const { error } = start
   return (
     <>
-      <CallError title={translate('admin.sign-in.failed')} error={error} />
+      <CallError title={translate('admin.sign-in.failed')} error={start.error} />
       {providers.map(({ id, title }) => (
         <Button
           key={id}
