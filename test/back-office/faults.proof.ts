@@ -285,9 +285,7 @@ const directFaults: Readonly<Record<string, (cell: DirectCell) => Promise<unknow
   },
   async 'slow network, left'({ t, page, act, effects }) {
     await onWrites(page, () => new Promise(() => {}))
-    const sent = page.waitForRequest(isWrite)
-    await act()
-    await sent
+    await Promise.all([page.waitForRequest(isWrite), act()])
     await follow(page, 'console.plugins')
     await page.getByRole('heading', { name: 'Plugins', level: 1 }).waitFor()
     await page.unrouteAll({ behavior: 'ignoreErrors' })

@@ -159,9 +159,12 @@ async function inMessage(page: Page, api: Api, turn: number) {
 const vouchers = 'admin/example-vouchers'
 const newVoucher = (api: Api, code: string) => api('POST', vouchers, { code, value: 1_000 })
 
-/** Returns an entry of the overview, without a decision about it. The API description is public, which is not safe. */
+/** Returns the entry of the overview about paused tasks, without a decision about it. */
 async function undecidedAttention(api: Api) {
-  const id = 'system-config.insecure'
+  const id = 'scheduler.paused'
+  const tasks = await api('GET', 'admin/scheduler/tasks')
+  const [task] = tasks.items ?? tasks
+  if (!task.paused) await api('POST', `admin/scheduler/tasks/${task.name}/pause`)
   await api('PUT', `admin/console/attention/${id}`, { assigneeUserId: null, snoozedUntil: null, doneCount: null })
   const read = async () =>
     (await api('GET', 'admin/console/attention')).items.find((one: { readonly id: string }) => one.id === id)
