@@ -109,7 +109,9 @@ function alter(tables: GrowingTables, node: AlterTableNode): void {
 function addColumn(table: GrowingTable, column: ColumnDefinitionNode): void {
   const name = columnName(column.column)
   const { dataType } = column
-  const type = RawNode.is(dataType as OperationNode) ? kindOfMarker((dataType as RawNode).sqlFragments.join('')) : undefined
+  const type = RawNode.is(dataType as OperationNode)
+    ? kindOfMarker((dataType as RawNode).sqlFragments.join(''))
+    : undefined
   table.columns.set(name, { name, kind: undefined, ...type, isGenerated: column.generated !== undefined })
   if (column.primaryKey === true) table.primaryKey = [name]
   if (column.references !== undefined) table.parents.add(tableName(column.references.table))
