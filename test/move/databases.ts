@@ -88,4 +88,3 @@ export async function moveInProcess(
   if (signal === 'SIGKILL') return { killed: true, stderr }
   return code === 0 ? { killed: false, result: JSON.parse(stdout), stderr } : { killed: false, stderr }
 }
-

@@ -1,6 +1,6 @@
 /** Moves a database in a process of its own, which kills itself at one statement. The argument is JSON. */
 
-import { type ConnectionSettings, ConnectionLease, changeSetsOf, moveDatabase } from '@plinth/database/parts'
+import { ConnectionLease, type ConnectionSettings, changeSetsOf, moveDatabase } from '@plinth/database/parts'
 import { systemClock } from '@plinth/kernel'
 import type { CompiledQuery } from 'kysely'
 import { processTablesOf, quickstartPlugins } from './quickstart-plugins.ts'
