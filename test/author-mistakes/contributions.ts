@@ -4,6 +4,7 @@ import { loginGuard, renameGuard, verificationCodeSender } from '@plinth/iam'
 import {
   type ExtensionPoint,
   extensionPoint,
+  dataCheck,
   healthCheck,
   notificationChannel,
   quickstartCleanup,
@@ -386,6 +387,10 @@ export const otherPointMistakes: readonly Mistake[] = [
   broken('amount-units', 'Units are a Map instead of a function', amountUnits, 'acme', new Map(), {
     place: 'the contribution',
     cause: 'must be a function',
+  }),
+  broken('data-check', 'A data check is a list of checks', dataCheck, 'acme', [run], {
+    place: 'the contribution',
+    cause: 'must be a function, but is a list',
   }),
   broken(
     'health-check',
