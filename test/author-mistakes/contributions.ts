@@ -2,9 +2,9 @@ import { adminPages, amountUnits, attention, charts, labelSources, signInWays } 
 import { approvalWorkflow } from '@plinth/approval'
 import { loginGuard, renameGuard, verificationCodeSender } from '@plinth/iam'
 import {
+  dataCheck,
   type ExtensionPoint,
   extensionPoint,
-  dataCheck,
   healthCheck,
   notificationChannel,
   quickstartCleanup,
