@@ -292,7 +292,7 @@ t.test('the command moves a shop, which then only starts on the new database', o
   for (const words of [['start', '--no-supervisor'], ['migrate'], ['config', 'list']]) {
     const { code, stderr } = await plinth(words)
     t.not(code, 0, words.join(' '))
-    t.match(stderr, /PLINTH_DATABASE_MOVED: .* were moved to 127\.0\.0\.1:5432/, words.join(' '))
+    t.match(stderr, /were moved to 127\.0\.0\.1:5432/, words.join(' '))
   }
   const again = await plinth(move, password)
   t.match(again.stderr, /PLINTH_DATABASE_MOVED/)
