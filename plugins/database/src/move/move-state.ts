@@ -142,6 +142,7 @@ export async function readProgress(db: AnyDb): Promise<ReadonlyMap<string, Table
   )
 }
 
+/** Replaces the resume point of a table. Call it in a transaction, so that a crash does not leave the table without one. */
 export async function writeProgress(
   db: AnyDb,
   { table, lastKey, rows, isComplete, sum }: TableProgress,

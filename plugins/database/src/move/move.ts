@@ -224,7 +224,10 @@ class Move {
   /** Removes the marks of the target. */
   async #end(earlierFailures: readonly CommandFinding[]): Promise<MoveResult> {
     const progress = await readProgress(this.#to.db)
-    const tables = [...progress.values()].map(({ table, rows, sum }) => ({ table, rows, sum: sum ?? '' }))
+    const tables = this.#copied.flatMap(({ table }) => {
+      const { rows, sum } = progress.get(table) ?? {}
+      return rows === undefined || sum == null ? [] : [{ table, rows, sum }]
+    })
     await dropMoveTables(this.#to.db, this.#to.dialect)
     return this.#result(tables, earlierFailures)
   }
@@ -338,7 +341,8 @@ class Move {
           await fence.assertHeld()
         }
       }
-      await writeProgress(this.#to.db, { table: table.table, lastKey: last, rows, isComplete: true, sum: null })
+      const complete = { table: table.table, lastKey: last, rows, isComplete: true, sum: null }
+      await this.#to.db.transaction().execute((db) => writeProgress(db, complete))
     }
     this.#say(`Copied ${this.#copied.length} tables`)
   }
