@@ -289,7 +289,7 @@ t.test('the command moves a shop, which then only starts on the new database', o
   t.ok(result.settings.includes('PLATFORM_DATABASE_PASSWORD=<password>'))
   t.match(moved.stderr, /money\.ledger: 100 %/, 'the ledger was reconciled')
 
-  for (const words of [['start', '--no-supervisor'], ['migrate'], ['config', 'list']]) {
+  for (const words of [['start', '--no-supervisor'], ['migrate'], ['money', 'reconcile']]) {
     const { code, stderr } = await plinth(words)
     t.not(code, 0, words.join(' '))
     t.match(stderr, /were moved to 127\.0\.0\.1:5432/, words.join(' '))
