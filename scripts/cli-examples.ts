@@ -38,6 +38,7 @@ export const cliExamples: Readonly<Record<string, string>> = {
   'plinth migrate': 'npx plinth migrate --status',
   'plinth migrate draft': 'npx plinth migrate draft',
   'plinth migrate back': 'npx plinth migrate back shop/0002-add-note',
+  'plinth database move': 'npx plinth database move --to sqlite:data/moved.sqlite --dry-run',
   'plinth database confirm-clock': 'npx plinth database confirm-clock',
   'plinth admin recover': 'npx plinth admin recover --username ann --password-stdin < password.txt',
   'plinth admin create': 'npx plinth admin create --username root --password-stdin < password.txt',

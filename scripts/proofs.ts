@@ -71,6 +71,13 @@ export const proofs: Readonly<Record<string, Proof>> = {
     paths: ['plugins/database/src/time/**', 'test/fixtures/clock-world.ts'],
     files: ['test/clocks.proof.ts'],
   },
+  move: {
+    proves: 'All rows survive moves between databases that are killed at many places, and each planted fault is found.',
+    minutes: 9,
+    group: 2,
+    paths: ['plugins/database/src/{move/**,open-orm.ts}', 'migrations/src/**', 'test/move/**'],
+    files: ['test/move/move.proof.ts'],
+  },
   growth: {
     proves: 'The cost of lists, purges and tasks does not grow with the tables.',
     minutes: 1,

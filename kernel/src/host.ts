@@ -43,6 +43,7 @@ export {
 export { findShapeProblems, type ShapeProblem } from '@plinth/config-schema/shapes'
 export { loadProduct } from './cli/load-product.ts'
 export { createManifest, lockFileText, type Manifest } from './cli/manifest.ts'
+export { readSecret, type SecretInputOptions } from './cli/secret-input.ts'
 export type { ConfigValues } from './configuration/config-values.ts'
 export type { ConfigExplanation, SourcedValue, WithheldSecret } from './configuration/explanation.ts'
 export {

@@ -45,6 +45,7 @@ export type { ApplyPreview, ApplyReport, VerifyResult } from './configuration/ex
 export type { Contributions, DeclaredContributions } from './contracts/contributions.ts'
 export type {
   CommandDeclaration,
+  CommandFinding,
   CommandInvocation,
   CommandOutput,
   CommandSetup,
@@ -63,6 +64,9 @@ export {
   type AuditTrail,
   auditFieldsOfCaller,
   auditTexts,
+  type DataCheck,
+  type DataCheckOptions,
+  dataCheck,
   type HealthCheck,
   type HealthReport,
   healthCheck,

@@ -322,6 +322,13 @@ export interface PluginDeclaration<D extends Declared = Declared> {
    */
   readonly migrations?: readonly ChangeSetDeclaration[]
   /**
+   * Tables whose rows belong to running processes, for example heartbeats and messages between instances. A move to
+   * another database does not copy their rows. Do not list tables with leases: they expire by themselves.
+   *
+   * @example processTables: ['acme_presence']
+   */
+  readonly processTables?: readonly string[]
+  /**
    * Entities for the database plugin. The kernel does not check them.
    *
    * @example entities: [SmsMessage]

@@ -585,6 +585,7 @@ t.test(
       businessErrors: [],
       permissions: [],
       migrations: [],
+      processTables: [],
       entities: [],
       messages: { en: {}, 'zh-CN': {} },
       installTasks: [],

@@ -67,6 +67,32 @@ export function columnTypes(dialect: Dialect, isForChecksum = false): ColumnType
   }
 }
 
+/** The kinds of columns, independent of the database. */
+export type ColumnKind = NeutralType | 'text'
+
+const marker = (kind: ColumnKind, length?: number) => sql.raw(`plinth_kind_${kind}(${length ?? ''})`)
+
+/** Column types that only mark the kind, for `tableShapes`. No database understands them. */
+export const columnMarkers: ColumnTypes = {
+  id: marker('id'),
+  integer: marker('integer'),
+  bigint: marker('bigint'),
+  boolean: marker('boolean'),
+  longText: marker('longText'),
+  timestamp: marker('timestamp'),
+  json: marker('json'),
+  uint256: marker('uint256'),
+  binary: marker('binary'),
+  text: (length) => marker('text', length),
+}
+
+/** Returns the kind and the length of a marked column type; `undefined` for another type. */
+export function kindOfMarker(type: string): { readonly kind: ColumnKind; readonly length?: number } | undefined {
+  const [, kind, length] = /^plinth_kind_(\w+)\((\d*)\)$/.exec(type) ?? []
+  if (kind === undefined) return undefined
+  return { kind: kind as ColumnKind, ...(length === '' ? {} : { length: Number(length) }) }
+}
+
 /**
  * One statement: a builder of Kysely, or `sql` text if the builder does not support the statement. It must not have
  * parameters.

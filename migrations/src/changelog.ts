@@ -57,6 +57,14 @@ export interface AppliedChangeSet {
   readonly durationMs: number
 }
 
+/** The tables of this package. Their rows describe one database, so they are not part of the data of a product. */
+export const changelogTableNames: readonly string[] = [
+  changelogTable,
+  'schema_changelog_step',
+  lockTable,
+  developmentTable,
+]
+
 type Identified = Pick<CompiledChangeSet, 'plugin' | 'id'>
 
 /** Returns the statements that create the tables of this package if they are missing. */

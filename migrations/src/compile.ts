@@ -134,7 +134,8 @@ function compile(
   }
 }
 
-function queriesOf(
+/** Returns the statements of a change set with the given column types. */
+export function queriesOf(
   compiler: Kysely<unknown>,
   plugin: string,
   { id, up }: ChangeSet,

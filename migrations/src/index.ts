@@ -1,8 +1,9 @@
 export type { StepProgress } from './apply.ts'
-export type { ColumnType, ColumnTypes } from './change-set.ts'
+export type { ColumnKind, ColumnType, ColumnTypes } from './change-set.ts'
 export {
   type ChangeSet,
   type ChangeSetDefinition,
+  columnTypes,
   type DataContext,
   defineChangeSet,
   isChangeSet,
@@ -10,9 +11,9 @@ export {
   type Statement,
 } from './change-set.ts'
 export type { TableSize } from './changelog.ts'
-export { type AppliedChangeSet, changelogTables, isMissingTable } from './changelog.ts'
+export { type AppliedChangeSet, changelogTableNames, changelogTables, isMissingTable } from './changelog.ts'
 export { type CompiledChangeSet, compileChangeSets, type PluginChangeSets } from './compile.ts'
-export { type Dialect, databaseNow, dialects } from './dialect.ts'
+export { compilerFor, type Dialect, databaseNow, dialects } from './dialect.ts'
 export type { LockHolder, LockOptions } from './lock.ts'
 export {
   type Development,
@@ -26,3 +27,4 @@ export {
   type PluginTables,
   type WayBackPlan,
 } from './migrator.ts'
+export { type ColumnShape, type TableShape, tableShapes } from './table-shapes.ts'

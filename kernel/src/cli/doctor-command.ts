@@ -2,8 +2,9 @@ import { getCompileCacheDir } from 'node:module'
 import { omitUndefined } from '@plinth/config-schema'
 import type { Command } from 'commander'
 import { oldNodeVersion } from '../../bin/node-version.js'
+import type { CommandFinding } from '../contracts/declarations.ts'
 import type { ConfigAdmin, TimelineEntry } from '../contracts/kernel.ts'
-import { healthCheck, readHealthWarnings } from '../contracts/kernel.ts'
+import { dataCheck, healthCheck, readHealthWarnings } from '../contracts/kernel.ts'
 import { causeCodeOf, errorReason, isPlinthError } from '../errors/coded-error.ts'
 import { describeProblem, fileAccessError, kernelError } from '../errors/kernel-errors.ts'
 import { developerStack } from '../errors/stack.ts'
@@ -29,12 +30,7 @@ function timeTree(timeline: readonly TimelineEntry[]): string {
   return lines.join('\n')
 }
 
-interface Finding {
-  readonly check: string
-  readonly outcome: 'ok' | 'warning' | 'failed'
-  /** Code of the problem. `plinth start` reports the same code. */
-  readonly code?: string
-  readonly detail: string
+interface Finding extends CommandFinding {
   /** Stack of an error that does not contain a fix. */
   readonly stack?: string
 }
@@ -46,10 +42,11 @@ export function addDoctorCommand(program: Command, scope: CommandScope): void {
   program
     .command('doctor')
     .summary('check plan, configuration and every health check without serving anything')
-    .action(async () => {
+    .option('--data', 'also check all stored data, for example the balances of the ledger; this may take long')
+    .action(async ({ data: checksData = false }: { readonly data?: boolean }) => {
       const timeline: TimelineEntry[] = []
       const { findings, isInterrupted } = await runInterruptible(async (signal) => ({
-        findings: await examine(scope, timeline, signal),
+        findings: await examine(scope, { signal, timeline, checksData }),
         isInterrupted: signal.aborted,
       }))
       const isHealthy = findings.every(({ outcome }) => outcome !== 'failed')
@@ -63,7 +60,19 @@ export function addDoctorCommand(program: Command, scope: CommandScope): void {
     })
 }
 
-async function examine(scope: CommandScope, timeline: TimelineEntry[], signal: AbortSignal): Promise<Finding[]> {
+interface Examination {
+  readonly signal: AbortSignal
+  /** True to run the data checks. */
+  readonly checksData: boolean
+  /** Receives the durations of the setup. */
+  readonly timeline?: TimelineEntry[]
+}
+
+/** Runs all checks. Returns one entry for each success, warning and failure. */
+export async function examine(
+  scope: CommandScope,
+  { signal, checksData, timeline = [] }: Examination,
+): Promise<Finding[]> {
   const findings = [nodeFinding(scope.nodeVersion), compileCacheFinding(getCompileCacheDir()), ...planFindings(scope)]
   if (findings.some(({ outcome }) => outcome === 'failed')) return findings
   try {
@@ -77,14 +86,20 @@ async function examine(scope: CommandScope, timeline: TimelineEntry[], signal: A
       findings.push({ check: place, outcome: 'warning', code, detail: `${message} ${fix}` })
     }
     for (const finding of await verifyStored(running.config, signal)) findings.push(finding)
-    for (const [name, check] of running.contributions(healthCheck)) {
-      const result = await runCheck(`health of ${name}`, () =>
-        withinDeadline(systemClock, checkDeadlineMs, check, late, signal),
-      )
-      for (const { stack, ...finding } of result) {
+    const check = async (name: string, work: () => Promise<unknown>) => {
+      for (const { stack, ...finding } of await runCheck(name, work)) {
         const masked = stack === undefined ? {} : { stack: running.redact(stack) }
         findings.push({ ...finding, detail: running.redact(finding.detail), ...masked })
       }
+    }
+    for (const [name, health] of running.contributions(healthCheck)) {
+      await check(`health of ${name}`, () => withinDeadline(systemClock, checkDeadlineMs, health, late, signal))
+    }
+    const { progress } = scope.output
+    for (const [name, verify] of checksData ? running.contributions(dataCheck) : []) {
+      await check(`data of ${name}`, async () =>
+        verify({ signal, progress: (text) => progress(`${name}: ${running.redact(text)}`) }),
+      )
     }
     findings.push(...(await runCheck('stop', () => running.stop('doctor ended'))))
   } catch (error) {

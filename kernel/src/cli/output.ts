@@ -3,7 +3,7 @@ import { styleText } from 'node:util'
 import type { CommandOutput } from '../contracts/declarations.ts'
 import { isBusinessError } from '../errors/business-error.ts'
 import { causeCodeOf, errorReason, findRemedy, isPlinthError, type PlinthError } from '../errors/coded-error.ts'
-import { fileAccessError, kernelError, StartRejectedError } from '../errors/kernel-errors.ts'
+import { fileAccessError, kernelError } from '../errors/kernel-errors.ts'
 import { developerStack } from '../errors/stack.ts'
 import type { FailedStartReport } from './supervisor-link.ts'
 import { formatTable } from './table.ts'
@@ -86,7 +86,8 @@ export function createOutput(
 
 function failureOf(error: unknown): object {
   const { code, message, fix } = explained(error)
-  if (error instanceof StartRejectedError) return { code, message, fix, problems: error.problems }
+  const { problems }: { readonly problems?: unknown } = Object(error)
+  if (Array.isArray(problems)) return { code, message, fix, problems }
   if (isBusinessError(error)) return { code, message, fix, reason: error.reason }
   const [cause, stack] = [causeCodeOf(error), developerStack(error)]
   return { code, message, fix, ...(cause === code ? {} : { cause }), ...(stack === undefined ? {} : { stack }) }

@@ -14,7 +14,7 @@ import { addConfigCommands } from './config-commands.ts'
 import { CrashWatch } from './crash-watch.ts'
 import { describeCommand } from './describe-command.ts'
 import { developmentCommandIn, loadDevelopmentCommands } from './dev-package.ts'
-import { addDoctorCommand } from './doctor-command.ts'
+import { addDoctorCommand, examine } from './doctor-command.ts'
 import { loadProduct, onLoadedPackage } from './load-product.ts'
 import { createOutput, explained } from './output.ts'
 import { startForCommand } from './partial-start.ts'
@@ -230,7 +230,17 @@ function addContributedCommand(
         const runtime = running.runtimeOf(plugin)
         if (runtime === undefined || !roles.includes('cli'))
           throw usageError(`Plugin "${plugin}" does not load in the role cli.`)
-        const invocation = { args: command.args, options: command.opts(), output: scope.output, signal }
+        const examination = (set: Readonly<Record<string, string>>) => {
+          const options = () => ({ ...scope.options(), set: { ...scope.options().set, ...set } })
+          return examine({ ...scope, options }, { signal, checksData: true })
+        }
+        const invocation = {
+          args: command.args,
+          options: command.opts(),
+          output: scope.output,
+          signal,
+          examine: examination,
+        }
         scope.exit((await run(runtime, invocation)) ?? (signal.aborted ? exitCodes.interrupted : exitCodes.ok))
       } catch (error) {
         redactError(error, (text) => running.redact(text))

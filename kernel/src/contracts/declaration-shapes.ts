@@ -186,6 +186,7 @@ const members = {
   configGroups: [map(localized), `configGroups: { shop: ${bilingual} }`],
   permissions: [list(permission), `permissions: [{ code: 'shop:order:view', displayName: ${bilingual} }]`],
   migrations: [list(changeSet), `migrations: [${change}]`],
+  processTables: [list(text), "processTables: ['shop_presence']"],
   entities: [
     list({ type: 'object', description: 'an entity made by defineEntity(), or a class of one' }),
     "entities: [defineEntity({ name: 'Order', ... })]",

@@ -17,12 +17,27 @@ export interface CommandOutput {
   progress(text: string): void
 }
 
+/** Result of one check of `plinth doctor`. */
+export interface CommandFinding {
+  readonly check: string
+  readonly outcome: 'ok' | 'warning' | 'failed'
+  /** Code of the problem. `plinth start` reports the same code. */
+  readonly code?: string
+  readonly detail: string
+}
+
 export interface CommandInvocation {
   readonly args: readonly string[]
   /** Values of the options by long name in camelCase. */
   readonly options: Readonly<Record<string, string | boolean | readonly string[] | undefined>>
   readonly output: CommandOutput
   readonly signal: AbortSignal
+  /**
+   * Runs all checks of `plinth doctor --data` on the product of the command.
+   *
+   * @param set configuration values that apply to these checks only
+   */
+  examine(set: Readonly<Record<string, string>>): Promise<readonly CommandFinding[]>
 }
 
 /**

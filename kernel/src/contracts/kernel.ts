@@ -33,6 +33,26 @@ export const healthCheck = extensionPoint<HealthCheck>('kernel.health-check', {
   shape: shape.function,
 })
 
+export interface DataCheckOptions {
+  readonly signal: AbortSignal
+  /** Shows the progress to the operator. */
+  progress(text: string): void
+}
+
+/**
+ * Checks all stored data of a plugin, for example that the balances of a ledger agree with its entries. It only reads,
+ * and it may take as long as it needs. Throws the reason if data are wrong. Returns a report if there are warnings.
+ */
+// biome-ignore lint/suspicious/noConfusingVoidType: most checks return nothing
+export type DataCheck = (options: DataCheckOptions) => void | HealthReport | Promise<void | HealthReport>
+
+/** Data checks by the name of the checked data. `plinth doctor --data` runs them, and each move of a database. */
+export const dataCheck = extensionPoint<DataCheck>('kernel.data-check', {
+  live: true,
+  names: shape.dotted,
+  shape: shape.function,
+})
+
 /**
  * Returns the warnings in the result of a health check. Accepts any value, because a check may be written in
  * JavaScript.
@@ -392,6 +412,7 @@ export const declaredTasks = service<DeclaredTasks>('kernel.declared-tasks')
 export const kernelExtensionPoints = [
   auditTexts,
   auditTrail,
+  dataCheck,
   healthCheck,
   manifestEntries,
   personalData,

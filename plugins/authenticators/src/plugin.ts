@@ -5,12 +5,12 @@ import { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { credentials, identity, loginGuard, proofMethod, userDeleted } from '@plinth/iam'
-import { definePlugin, optional, personalData } from '@plinth/kernel'
+import { dataCheck, definePlugin, optional, personalData } from '@plinth/kernel'
 import { mail } from '@plinth/mail'
 import { rateLimiter } from '@plinth/rate-limit'
 import { sharedStore } from '@plinth/shared-store'
 import { site } from '@plinth/site'
-import { configCentre, PluginEncryption, PluginEncryptionKey } from '@plinth/system-config'
+import { configCentre, createSealedTextCheck, PluginEncryption, PluginEncryptionKey } from '@plinth/system-config'
 import { pages } from './admin-pages.ts'
 import { adminRoutes } from './admin-routes.ts'
 import { AttemptLimits } from './attempt-limits.ts'
@@ -60,6 +60,7 @@ export default definePlugin({
   kernel: '^1.0.0',
   requires,
   contributes: [
+    dataCheck,
     loginGuard,
     proofMethod,
     personalData.of(({ database }: WithDatabase) => ({ authenticators: authenticatorTables(database) })),
@@ -103,6 +104,11 @@ export default definePlugin({
       issuerOf,
       onBlocked: (userId, mark) => authenticators.noticeBlock(userId, mark),
     })
+    contribute(
+      dataCheck,
+      'authenticators.secrets',
+      createSealedTextCheck(box, () => totp.sealedTexts()),
+    )
     const authenticators: Authenticators = new Authenticators({
       db,
       events,

@@ -3,7 +3,7 @@ import type { Database } from '@plinth/database'
 import { RejectedProofError } from '@plinth/iam'
 import { errorReason, type Logger } from '@plinth/kernel'
 import type { SharedStore } from '@plinth/shared-store'
-import type { PluginEncryption } from '@plinth/system-config'
+import type { PluginEncryption, SealedText } from '@plinth/system-config'
 import { Secret, TOTP } from 'otpauth'
 import { renderSVG } from 'uqr'
 import { businessError } from './declarations.ts'
@@ -180,6 +180,21 @@ export class OneTimePasswords {
     if ((await db.fork().count(TotpRow, unnoticed)) === 0) return
     const now = new Date(db.clock.now())
     await onBlocked(userId, async () => (await db.fork().nativeUpdate(TotpRow, unnoticed, { blockedAt: now })) > 0)
+  }
+
+  /** Yields all stored secrets. */
+  async *sealedTexts(): AsyncGenerator<SealedText> {
+    let after = 0
+    for (;;) {
+      const rows = await this.#parts.db
+        .fork()
+        .find(TotpRow, { id: { $gt: after } }, { orderBy: { id: 'asc' }, limit: 500 })
+      for (const { id, userId, secretEnc: sealed } of rows) {
+        yield { row: `authenticator app ${id}`, purpose: purposeOf(userId), sealed }
+        after = id
+      }
+      if (rows.length === 0) return
+    }
   }
 
   async #seal(userId: number, text: string): Promise<string> {

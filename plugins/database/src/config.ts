@@ -2,7 +2,8 @@ import { isAbsolute, join } from 'node:path'
 import { type ConfigView, key } from '@plinth/kernel'
 import type { ConnectionSettings } from './connections/connection-failure.ts'
 
-const usualPort = { postgresql: 5432, mysql: 3306, mariadb: 3306 } as const
+/** Ports that the servers use by default. */
+export const usualPort = { postgresql: 5432, mysql: 3306, mariadb: 3306 } as const
 
 export const transportSecurityKey = key.enum({
   title: { en: 'Transport security', 'zh-CN': '传输加密' },

@@ -41,6 +41,7 @@ import {
 import { retryOnConflict, type TransactionScope } from './current-transaction.ts'
 import { assertEntities, assertOwnTables, isStored } from './entity-check.ts'
 import { databaseError } from './errors.ts'
+import { assertNotMoved } from './move/move-state.ts'
 import { type OpenOrm, openOrm } from './open-orm.ts'
 import { probeTarget, readServerInfo } from './probe-target.ts'
 import { assertBindable, numberPlaceholders, type Parameter, StatementCache } from './rows/bound-parameters.ts'
@@ -188,6 +189,7 @@ export class DatabaseService implements Database {
       if (this.clock instanceof ServerClock) await this.clock.measure()
       else await this.#kysely.executeQuery(CompiledQuery.raw('select 1'))
       await assertServerIsolation(this.#kysely, this.#options.settings)
+      await assertNotMoved(this.#kysely, this.dialect, this.place)
       this.#isConnected = true
     } catch (error) {
       this.#connected = undefined
@@ -216,7 +218,17 @@ export class DatabaseService implements Database {
 
   async reserveIds(): Promise<void> {
     await this.connect()
+    await this.#claimIds()
+  }
+
+  /**
+   * Checks again after the claim whether the database is being moved. A move that begins meanwhile finds the reservation,
+   * or its marker is found here.
+   */
+  async #claimIds(): Promise<void> {
+    if (this.#ids.isClaimed) return
     await this.#ids.claim()
+    await assertNotMoved(this.#kysely, this.dialect, this.place)
   }
 
   async close(): Promise<void> {
@@ -556,7 +568,7 @@ export class DatabaseService implements Database {
     const result = await this.#open.demand.run({ statementMs: Number.POSITIVE_INFINITY }, () =>
       this.#migrator.migrate(options),
     )
-    await this.#ids.claim()
+    await this.#claimIds()
     return result
   }
 

@@ -30,7 +30,11 @@ const statements: Readonly<Record<Dialect, string>> = {
 
 type Query = (sql: string) => Promise<readonly Readonly<Record<string, unknown>>[]>
 
-async function columnsOf(dialect: Dialect, query: Query): Promise<ReadonlyMap<string, ReadonlyMap<string, Column>>> {
+/** Returns the columns of all tables in the catalogue of the database, by table and name. */
+export async function readColumns(
+  dialect: Dialect,
+  query: Query,
+): Promise<ReadonlyMap<string, ReadonlyMap<string, Column>>> {
   const tables = new Map<string, Map<string, Column>>()
   for (const row of await query(statements[dialect])) {
     const [table, name] = [String(row['table_name']), String(row['column_name'])]
@@ -82,7 +86,7 @@ export const isStored = ({ abstract, embeddable, virtual }: EntityMetadata): boo
 export async function assertEntities(entities: readonly OwnedEntity[], dialect: Dialect, query: Query): Promise<void> {
   const stored = entities.filter(({ metadata }) => isStored(metadata))
   if (stored.length === 0) return
-  const tables = await columnsOf(dialect, query)
+  const tables = await readColumns(dialect, query)
   const differences = stored.flatMap(({ plugin, metadata }) =>
     differencesOf(metadata, tables.get(metadata.tableName)).map((difference) => `plugin "${plugin}", ${difference}`),
   )

@@ -62,6 +62,28 @@ export const databaseError = errorTable(
     Rename the table of one entity. Begin the names of tables with the id of their plugin.`,
     PLINTH_DATABASE_POSITION: `The cursor does not match the sort order of {{entity}}: {{reason}}.
     Read the list from the beginning, without a cursor.`,
+    PLINTH_DATABASE_MOVING: `The data of {{place}} have been on their way to {{other}} since {{at}}. Until the move ends, no instance may use this database.
+    Run \`plinth database move\` again to finish the move, or \`plinth database move --cancel\` to continue with this database.`,
+    PLINTH_DATABASE_MOVED: `The data of {{place}} were moved to {{other}} on {{at}}.
+    Set platform.database.* to the new database. To return to this database without the changes that were made in the new one, run \`plinth database move --cancel --yes\`.`,
+    PLINTH_DATABASE_MOVE_UNFINISHED: `The data of {{other}} are being moved to {{place}}, and the move has not ended.
+    Run \`plinth database move\` again with the settings of the former database. If that move was cancelled, drop this database.`,
+    PLINTH_DATABASE_MOVE_OPTIONS: `The data cannot be moved: {{reason}}.
+    See \`plinth database move --help\`.`,
+    PLINTH_DATABASE_MOVE_NONE: `The database at {{place}} is not being moved. Nothing was changed.
+    Check platform.database.*: the command uses the former database.`,
+    PLINTH_DATABASE_MOVE_CHANGE_SETS: `The change sets of {{place}} differ from those of this product: {{reason}}. Nothing was changed.
+    Run \`plinth migrate --status\`. Start the version of the product that the database belongs to, with all its plugins, and move the data with that version.`,
+    PLINTH_DATABASE_MOVE_TARGET: `The data cannot be moved to {{place}}: {{reason}}. Nothing was changed.
+    Create an empty database with UTF-8 text, or choose another one.`,
+    PLINTH_DATABASE_MOVE_IN_USE: `Another process uses {{place}}: {{reason}}. No row was copied.
+    Stop all instances and commands of the product. A process that was killed counts as running for up to ten minutes.`,
+    PLINTH_DATABASE_MOVE_SOURCE: `{{count}} value(s), columns or tables of {{place}} cannot be moved:{{problems}}
+    Correct them in the database, and move the data again. No row was copied, and the product can start.`,
+    PLINTH_DATABASE_MOVE_PROOF: `The rows of {{place}} and {{other}} differ in {{count}} table(s):{{differences}}
+    Run \`plinth database move --cancel\`, drop the new database, and move the data again. The former database is complete.`,
+    PLINTH_DATABASE_MOVE_CHECKS: `All rows were copied to {{place}}, but {{count}} check(s) fail there that succeeded before:{{checks}}
+    Correct the cause and run \`plinth database move\` again, or run \`plinth database move --cancel\` to continue with the former database.`,
   },
   {
     unavailable: [

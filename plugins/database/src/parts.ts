@@ -4,8 +4,10 @@
  * @module
  */
 
-export type { ServerSettings } from './connections/connection-failure.ts'
+export type { ConnectionSettings, ServerSettings } from './connections/connection-failure.ts'
+export { ConnectionLease } from './connections/leasing-driver.ts'
 export { changeSetsOf } from './migrations/index.ts'
+export { cancelMove, type MoveOptions, moveDatabase } from './move/move.ts'
 export { openOrm } from './open-orm.ts'
 export { IdSource, type IdSourceTables } from './rows/id-source.ts'
 export { followedClock } from './time/database-clock.ts'

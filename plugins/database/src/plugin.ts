@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import type { PluginDataStore } from '@plinth/kernel'
-import { definePlugin, healthCheck, kernel, optional } from '@plinth/kernel'
+import { definePlugin, healthCheck, kernel, optional, service } from '@plinth/kernel'
 import { manifestEntries, nodeEnvironmentOf, pluginData, startSummary, upgradeSteps } from '@plinth/kernel/host'
 import type { MigrationProgress } from '@plinth/migrations'
 import { databaseKeys, readConnectionSettings } from './config.ts'
@@ -18,11 +18,15 @@ import {
   runMigrateCommand,
 } from './migrate-command.ts'
 import { changeSets, changeSetsOf } from './migrations/index.ts'
+import { type MoveContext, moveOptions, runMoveCommand } from './move/move-command.ts'
 import { clockWarning, confirmHostClock, followedClock, startClockWatch } from './time/database-clock.ts'
 import { isPause } from './time/file-clock.ts'
 
 /** Time limit of the setup. It is long, because the setup includes migrations. Connecting has its own timeout. */
 const setupDeadlineMs = 24 * 60 * 60 * 1000
+
+/** For the command `database move` only. */
+const moveContext = service<MoveContext>('database.move', { from: '@plinth/database' })
 
 /** Minimum duration in milliseconds of a change set that is logged at the start. */
 const slowChangeSetMs = 1_000
@@ -35,11 +39,13 @@ export default definePlugin({
   kernel: '^1.0.0',
   implements: ['entities', 'migrations'],
   requires: { kernel, followedClock: optional(followedClock) },
-  provides: [database, databaseSecret],
+  provides: [database, databaseSecret, moveContext],
   contributes: [healthCheck, manifestEntries, pluginData, startSummary, upgradeSteps],
   config: databaseKeys,
   configGroups: { database: { en: 'Database', 'zh-CN': '数据库' } },
   migrations: changeSets,
+  // The stored time belongs to the file: after a long time on a server, a new file must not trust it.
+  processTables: ['database_clock'],
   setupDeadlineMs,
   commands: [
     {
@@ -56,6 +62,13 @@ export default definePlugin({
       options: backOptions,
       setsUp: 'needed',
       run: ({ own }, invocation) => runBackCommand(own(database), invocation),
+    },
+    {
+      name: 'database move',
+      summary: 'Move all data to another database, and prove that they are equal there',
+      options: moveOptions,
+      setsUp: 'needed',
+      run: ({ own }, invocation) => runMoveCommand(own(moveContext), invocation),
     },
     {
       name: 'database confirm-clock',
@@ -86,6 +99,13 @@ export default definePlugin({
     const { clock } = service
     ctx.onStop(() => service.close())
     ctx.provide(database, service)
+    ctx.provide(moveContext, {
+      source: settings,
+      changeSets: changeSetsOf(plugins),
+      processTables: new Set(plugins.flatMap(({ processTables = [] }) => processTables)),
+      clock: ctx.clock,
+      root: ctx.root,
+    })
     ctx.provide(databaseSecret, Object.freeze({ password: ctx.config.get('platform.database.password') }))
     ctx.contribute(manifestEntries, 'tables', () => service.tables())
     ctx.contribute(pluginData, 'tables', tableData(service))

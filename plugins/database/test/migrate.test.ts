@@ -413,6 +413,7 @@ async function migrateCommand(
     args: [],
     options,
     output,
+    examine: async () => [],
     signal: new AbortController().signal,
   })
   return response

@@ -59,7 +59,8 @@ async function withProduct(
       progress: () => {},
     }
     const { commands = [] } = running.plugins.find(({ id }) => id === 'database') ?? {}
-    const invocation = { args: [changeSet], options, output, signal: new AbortController().signal }
+    const { signal } = new AbortController()
+    const invocation = { args: [changeSet], options, output, signal, examine: async () => [] }
     await commands.find(({ name }) => name === 'migrate back')?.run(running.runtimeOf('database') as never, invocation)
     return printed as Printed
   }

@@ -67,7 +67,8 @@ t.test('plinth openapi --client writes a client whose types depend on the code',
   const generate = async (client: string) => {
     const output: CommandOutput = { json: true, progress: () => {}, table: () => {}, result: () => {} }
     const command = pluginCommands['http']?.find(({ name }) => name === 'openapi')
-    const invocation = { args: [], options: { client }, output, signal: new AbortController().signal }
+    const { signal } = new AbortController()
+    const invocation = { args: [], options: { client }, output, signal, examine: async () => [] }
     return command?.run(running.runtimeOf('http') as never, invocation)
   }
   await generate(directory)

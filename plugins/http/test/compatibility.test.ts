@@ -202,7 +202,8 @@ t.test(
         result: (value) => (said = value),
       }
       const command = pluginCommands['http']?.find(({ name }) => name === 'openapi')
-      const invocation = { args: [], options: { previous }, output, signal: new AbortController().signal }
+      const { signal } = new AbortController()
+      const invocation = { args: [], options: { previous }, output, signal, examine: async () => [] }
       return { code: await command?.run(running.runtimeOf('http') as never, invocation), said }
     }
     writeFileSync(file, JSON.stringify(await server.openapi()))

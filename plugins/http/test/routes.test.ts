@@ -823,6 +823,7 @@ t.test('commands list routes and print the description', async (t) => {
       args,
       options,
       output,
+      examine: async () => [],
       signal: AbortSignal.timeout(60_000),
     })
     return { code, ...answer }

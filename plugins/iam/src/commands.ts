@@ -1,7 +1,6 @@
-import { createInterface } from 'node:readline/promises'
-import { Writable } from 'node:stream'
 import type { Database, database } from '@plinth/database'
 import type { CommandDeclaration, kernel } from '@plinth/kernel'
+import { readSecret, type SecretInputOptions } from '@plinth/kernel/host'
 import { englishText, PermissionCatalogue } from './access/permission-catalogue.ts'
 import { type Accounts, accounts, credentials, type personalRecords } from './contract.ts'
 import { iamError } from './declarations.ts'
@@ -9,67 +8,13 @@ import { Role, RolePermission } from './entities.ts'
 import { assertMigrated } from './migrations/assert-migrated.ts'
 import { personalCommands } from './personal-data/commands.ts'
 
-/** Maximum number of characters that are read from standard input; more than any allowed password has. */
-const maxInputLength = 4096
-
-interface Terminal {
-  readonly input: NodeJS.ReadableStream & { readonly isTTY?: boolean }
-  readonly output: { write(text: string): unknown }
-}
-
-const ownTerminal: Terminal = { input: process.stdin, output: process.stderr }
-
 /**
- * Reads a password from standard input up to the first line break, or asks for it twice on a terminal without showing
- * it. A password is never an argument, because other users of the host can read command lines.
+ * Reads the new password of a user; see `readSecret`.
  *
  * @throws PlinthError `PLINTH_IAM_PASSWORD_INPUT`
  */
-export function readPassword(options: {
-  readonly fromStandardInput: boolean
-  readonly signal: AbortSignal
-  /** Default: the terminal of the process. */
-  readonly terminal?: Terminal
-}): Promise<string> {
-  const { fromStandardInput, signal, terminal = ownTerminal } = options
-  return fromStandardInput ? readLine(terminal.input) : ask(terminal, signal)
-}
-
-async function readLine(input: Terminal['input']): Promise<string> {
-  let text = ''
-  for await (const chunk of input.setEncoding('utf8')) {
-    text += chunk
-    if (text.includes('\n') || text.length > maxInputLength) break
-  }
-  const [line = ''] = text.split(/\r?\n/, 1)
-  if (line === '') throw iamError('PLINTH_IAM_PASSWORD_INPUT', { reason: 'Standard input contains no password' })
-  return line
-}
-
-async function ask({ input, output }: Terminal, signal: AbortSignal): Promise<string> {
-  if (!input.isTTY) {
-    throw iamError('PLINTH_IAM_PASSWORD_INPUT', { reason: 'Without a terminal, no password can be entered' })
-  }
-  const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
-  const prompt = createInterface({ input, output: silent, terminal: true, historySize: 0, signal })
-  // If two lines are pasted together, `question()` would lose the second line.
-  const lines = prompt[Symbol.asyncIterator]()
-  const question = async (text: string) => {
-    output.write(text)
-    const line = await lines.next()
-    output.write('\n')
-    if (line.done) throw iamError('PLINTH_IAM_PASSWORD_INPUT', { reason: 'No password was entered' })
-    return line.value
-  }
-  try {
-    const password = await question('Password: ')
-    if (password === '') throw iamError('PLINTH_IAM_PASSWORD_INPUT', { reason: 'No password was entered' })
-    if ((await question('Repeat the password: ')) === password) return password
-    throw iamError('PLINTH_IAM_PASSWORD_INPUT', { reason: 'The two passwords differ' })
-  } finally {
-    prompt.close()
-  }
-}
+export const readPassword = (options: Pick<SecretInputOptions, 'fromStandardInput' | 'signal' | 'terminal'>) =>
+  readSecret({ ...options, repeats: true, error: (reason) => iamError('PLINTH_IAM_PASSWORD_INPUT', { reason }) })
 
 type Uses = {
   requires: { kernel: typeof kernel; database: typeof database }

@@ -2,7 +2,7 @@ import { adminPages, amountUnits, attention, labelSources } from '@plinth/admin'
 import { asyncTasks } from '@plinth/async-task'
 import { database, type WithDatabase } from '@plinth/database'
 import { http } from '@plinth/http'
-import { auditTexts, bilingual, definePlugin, optional, personalData } from '@plinth/kernel'
+import { auditTexts, bilingual, dataCheck, definePlugin, optional, personalData } from '@plinth/kernel'
 import { site } from '@plinth/site'
 import { ledgerPages, needsAttention, reconciliationPages } from './admin-pages.ts'
 import { keys } from './config.ts'
@@ -20,7 +20,13 @@ import { PostingEngine } from './ledger/posting-engine.ts'
 import { createLedger } from './migrations/0001-create-ledger.ts'
 import { createReconciliation } from './migrations/0002-create-reconciliation.ts'
 import { recordDebts } from './migrations/0003-record-debts.ts'
-import { Reconciler, reconcileCommand, reconcileTask, reconciliations } from './reconcile/reconciler.ts'
+import {
+  createLedgerCheck,
+  Reconciler,
+  reconcileCommand,
+  reconcileTask,
+  reconciliations,
+} from './reconcile/reconciler.ts'
 import { ledgerRoutes } from './routes/ledger-routes.ts'
 import { reconciliationRoutes } from './routes/reconciliation-routes.ts'
 import { purgeReconciliations, reconcileLedger, releaseExpiredHolds } from './tasks.ts'
@@ -43,6 +49,7 @@ export default definePlugin({
   extensionPoints: [ledgerAssets, ledgerKinds],
   contributes: [
     auditTexts.of(audited),
+    dataCheck,
     personalData.of(({ database }: WithDatabase) => ({ money: ledgerTables(database) })),
     ledgerKinds.of(kindNames),
     optional(adminPages),
@@ -73,6 +80,7 @@ export default definePlugin({
     const reconciler = new Reconciler({ db, clock, assets, accounts })
     provide(ledger, books)
     provide(reconciliations, reconciler)
+    contribute(dataCheck, 'money.ledger', createLedgerCheck(reconciler))
 
     http?.addRoutes(ledgerRoutes, { ledger: books })
     const pages = tasks === undefined ? ledgerPages : [...ledgerPages, ...reconciliationPages]

@@ -3,15 +3,15 @@ import { database, type WithDatabase } from '@plinth/database'
 import { events, openKeyAbnormal, openRateLimited } from '@plinth/events'
 import { http } from '@plinth/http'
 import { identity, type Operator } from '@plinth/iam'
-import { auditTexts, definePlugin, kernel, optional, personalData } from '@plinth/kernel'
+import { auditTexts, dataCheck, definePlugin, kernel, optional, personalData } from '@plinth/kernel'
 import { identityResolvers, rateLimiter } from '@plinth/rate-limit'
 import { sharedStore } from '@plinth/shared-store'
 import { site } from '@plinth/site'
-import { configCentre, PluginEncryptionKey } from '@plinth/system-config'
+import { configCentre, createSealedTextCheck, PluginEncryptionKey } from '@plinth/system-config'
 import { pages } from './admin-pages.ts'
 import { appRoutes } from './applications/app-routes.ts'
 import { ApplicationAlerts } from './applications/application-alerts.ts'
-import { Applications, AppSecretEncryption } from './applications/applications.ts'
+import { Applications, AppSecretEncryption, sealedTexts } from './applications/applications.ts'
 import { apps } from './applications/apps.ts'
 import { keys, secretKeyName } from './config.ts'
 import { openScopes } from './contract.ts'
@@ -55,6 +55,7 @@ export default definePlugin({
   provides: [openScopes],
   contributes: [
     auditTexts.of(audited),
+    dataCheck,
     personalData.of(({ database }: WithDatabase) => ({ 'open-platform': openPlatformTables(database) })),
     ...backOffice({ pages }),
     optional(labelSources),
@@ -86,6 +87,11 @@ export default definePlugin({
     const secrets = new AppSecretEncryption(
       new PluginEncryptionKey({ plugin, name: secretKeyName, centre: configCentre, stored }),
       log,
+    )
+    contribute(
+      dataCheck,
+      'open-platform.secrets',
+      createSealedTextCheck(secrets, () => sealedTexts(db)),
     )
     const scopes = new ScopeRegistry()
     const store = (operator: Operator) => apps.store({ services, parts: { applications } }, operator)

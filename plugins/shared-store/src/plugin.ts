@@ -29,6 +29,7 @@ export default definePlugin({
     'shared-store': { en: 'Shared store', 'zh-CN': '共享存储' },
   },
   migrations: [createEntries],
+  processTables: ['shared_store_message'],
   async setup({ services, config, clock: processClock, log, roles, provide, contribute, onStop }) {
     const { clock } = services.database
     provide(redisSecret, Object.freeze({ password: config.get('platform.cache.password') }))

@@ -1,3 +1,10 @@
 export * from './contract.ts'
 export { default } from './plugin.ts'
-export { declarePluginKey, PluginEncryption, PluginEncryptionKey, type PluginKeyOptions } from './secrets/secret-box.ts'
+export {
+  createSealedTextCheck,
+  declarePluginKey,
+  PluginEncryption,
+  PluginEncryptionKey,
+  type PluginKeyOptions,
+  type SealedText,
+} from './secrets/secret-box.ts'

@@ -6,6 +6,7 @@ import { database } from '@plinth/database'
 import {
   type AuditEntry,
   auditTexts,
+  dataCheck,
   definePlugin,
   errorReason,
   healthCheck,
@@ -33,6 +34,7 @@ import { storeDestinations } from './migrations/0005-store-destinations.ts'
 import { createRequests } from './migrations/0006-create-requests.ts'
 import { approvalKeysKey } from './requests/approval-rule.ts'
 import { MasterKeys } from './secrets/master-keys.ts'
+import { findUnreadableSecrets } from './secrets/rotation.ts'
 
 /**
  * The config centre. Plugins that are set up after it read values from the database. Plugins that it requires are set
@@ -47,11 +49,12 @@ export default definePlugin({
   suppliesConfiguration: true,
   requires: { kernel, configAdmin, database, sharedStore: optional(sharedStore) },
   provides: [configCentre],
-  contributes: [auditTexts.of(audited), healthCheck, personalData, pluginData, upgradeSteps],
+  contributes: [auditTexts.of(audited), dataCheck, healthCheck, personalData, pluginData, upgradeSteps],
   config: keys,
   configGroups: { 'system-config': { en: 'Config centre', 'zh-CN': '配置中心' } },
   entities,
   migrations: [createSystemConfig, markState, nameActingUser, indexActors, storeDestinations, createRequests],
+  processTables: ['sys_config_instance'],
   commands,
   async setup(ctx) {
     const { log, services } = ctx
@@ -107,6 +110,11 @@ export default definePlugin({
     ctx.contribute(healthCheck, 'system-config.master-key', async () => {
       const { problem } = await masterKeys.read()
       return { warnings: problem === undefined ? [] : [problem] }
+    })
+
+    ctx.contribute(dataCheck, 'system-config.secrets', async ({ signal }) => {
+      const keys = await findUnreadableSecrets({ database, masterKeys }, signal)
+      if (keys.length > 0) throw new Error(`No known master key decrypts the stored secrets of ${keys.join(', ')}.`)
     })
 
     // A command may run before the database exists, and `openapi` must not create an empty database.

@@ -26,7 +26,8 @@ async function commandLine(t: Test, db: TestDatabase) {
       progress: () => undefined,
     }
     const signal = AbortSignal.timeout(60_000)
-    const code = await command?.run(running.runtimeOf('system-config') as never, { args, options, output, signal })
+    const invocation = { args, options, output, signal, examine: async () => [] }
+    const code = await command?.run(running.runtimeOf('system-config') as never, invocation)
     return { ...response, code: code ?? 0 }
   }
   const refused = (...request: Parameters<typeof plinth>) =>

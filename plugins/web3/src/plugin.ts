@@ -1,10 +1,10 @@
 import { backOffice, labelSources } from '@plinth/admin'
 import { database, type WithDatabase } from '@plinth/database'
 import { http } from '@plinth/http'
-import { auditTexts, definePlugin, kernel, optional, personalData } from '@plinth/kernel'
+import { auditTexts, dataCheck, definePlugin, kernel, optional, personalData } from '@plinth/kernel'
 import { openScopes } from '@plinth/open-platform'
 import { outgoingHttp } from '@plinth/outgoing-http'
-import { configCentre, PluginEncryption, PluginEncryptionKey } from '@plinth/system-config'
+import { configCentre, createSealedTextCheck, PluginEncryption, PluginEncryptionKey } from '@plinth/system-config'
 import { pages } from './admin-pages.ts'
 import { ChainFactCollector } from './chains/chain-facts.ts'
 import { ChainRegistry, chainLabels } from './chains/chain-registry.ts'
@@ -30,6 +30,7 @@ export default definePlugin({
   extensionPoints: [chainUse],
   contributes: [
     auditTexts.of(audited),
+    dataCheck,
     personalData.of(({ database }: WithDatabase) => ({ web3: chainTables(database) })),
     ...backOffice({ pages }),
     optional(labelSources),
@@ -56,6 +57,11 @@ export default definePlugin({
       uses: contributions(chainUse),
     }
     const registry = new ChainRegistry(parts)
+    contribute(
+      dataCheck,
+      'web3.secrets',
+      createSealedTextCheck(box, () => registry.sealedTexts()),
+    )
     const settings = () => ({
       deadlineMs: config.get('platform.web3.rpc.deadline'),
       batchSize: config.get('platform.web3.rpc.batch-size'),

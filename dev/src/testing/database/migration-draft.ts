@@ -15,6 +15,6 @@ export async function runMigrateDraft(running: RunningProduct) {
   const runtime = running.runtimeOf('database')
   if (runtime === undefined) throw new Error('The product has no database.')
   const signal = new AbortController().signal
-  const exitCode = await draftCommand.run(runtime, { args: [], options: {}, output, signal })
+  const exitCode = await draftCommand.run(runtime, { args: [], options: {}, output, signal, examine: async () => [] })
   return { ...printed, exitCode }
 }

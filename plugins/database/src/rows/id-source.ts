@@ -83,6 +83,11 @@ export class IdSource {
     return (this.#time * nodes + this.#node) * counters + this.#counter
   }
 
+  /** True while a number is reserved. */
+  get isClaimed(): boolean {
+    return this.#node !== undefined
+  }
+
   async claim(): Promise<void> {
     if (this.#node === undefined) await this.#outside(() => this.#renew())
     if (this.#node === undefined) {
@@ -186,3 +191,6 @@ export class IdSource {
     return Math.max(0, Math.floor(this.#clock.now()) - epoch)
   }
 }
+
+/** Returns a time in the unit of `reserved_until`. */
+export const reservationTime = (ms: number): number => Math.max(0, Math.floor(ms) - epoch)

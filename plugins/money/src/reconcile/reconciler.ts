@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { taskType } from '@plinth/async-task'
 import { type Database, exactInteger, findPage, insertRows, type PageWindow, updateRows } from '@plinth/database'
 import { Type } from '@plinth/http'
-import { type Clock, type CommandDeclaration, service } from '@plinth/kernel'
+import { type Clock, type CommandDeclaration, type DataCheck, service } from '@plinth/kernel'
 import { businessError, permissionCodes } from '../declarations.ts'
 import { FindingRow, ReconciliationRow, type ReconciliationState } from '../entities.ts'
 import type { Accounts } from '../ledger/accounts.ts'
@@ -22,6 +22,22 @@ export const reconciliations = service<Pick<Reconciler, 'request' | 'run'>>('mon
 })
 
 type Uses = { provides: readonly [typeof reconciliations] }
+
+/** Returns the data check of the ledger. It stores nothing. */
+export const createLedgerCheck =
+  (reconciler: Pick<Reconciler, 'check'>): DataCheck =>
+  async ({ signal, progress }) => {
+    let last = 0
+    const onProgress = (percent: number) => {
+      const whole = Math.floor(percent / 10) * 10
+      if (whole <= last) return
+      last = whole
+      progress(`${whole} %`)
+    }
+    const { findings } = await reconciler.check({ signal, onProgress })
+    if (findings > 0)
+      throw new Error(`${findings} differences in the ledger. Run \`plinth money reconcile\` to list them.`)
+  }
 
 /** The exit code is 1 if there are differences. */
 export const reconcileCommand: CommandDeclaration<Uses> = {
@@ -111,15 +127,35 @@ export class Reconciler {
     await this.#forget(id)
     await this.#mark(id, 'running', { accounts: 0, journals: 0, findings: 0 })
     const counts = { accounts: 0, journals: 0, findings: 0 }
+    const keep: OnFound = (found) => this.#keep(id, found, counts)
     try {
-      await this.#checkAccounts(id, asset ?? null, counts, { signal, onProgress: (part) => onProgress(part / 2) })
-      await this.#checkJournals(id, counts, { signal, onProgress: (part) => onProgress(50 + part / 2) })
+      await this.#checkAll(asset ?? null, counts, keep, { signal, onProgress })
       await this.#mark(id, 'completed', counts)
       return counts
     } catch (error) {
       if (!signal.aborted) await this.#mark(id, 'failed', counts)
       throw error
     }
+  }
+
+  /** Runs a reconciliation of all assets without storing it. */
+  async check({ signal, onProgress = () => {} }: RunOptions): Promise<RunResult> {
+    const counts = { accounts: 0, journals: 0, findings: 0 }
+    const count: OnFound = async ({ length }) => {
+      counts.findings += length
+    }
+    await this.#checkAll(null, counts, count, { signal, onProgress })
+    return counts
+  }
+
+  async #checkAll(
+    asset: string | null,
+    counts: Counts,
+    onFound: OnFound,
+    { signal, onProgress }: Required<RunOptions>,
+  ): Promise<void> {
+    await this.#checkAccounts(asset, counts, onFound, { signal, onProgress: (part) => onProgress(part / 2) })
+    await this.#checkJournals(counts, onFound, { signal, onProgress: (part) => onProgress(50 + part / 2) })
   }
 
   /** @throws BusinessError `404` `money.reconciliation-unknown` */
@@ -138,7 +174,12 @@ export class Reconciler {
     return findPage<FindingRow>(this.#parts.db.fork(), FindingRow, { reconciliationId }, window)
   }
 
-  async #checkAccounts(id: number, asset: string | null, counts: Counts, options: Required<RunOptions>): Promise<void> {
+  async #checkAccounts(
+    asset: string | null,
+    counts: Counts,
+    onFound: OnFound,
+    options: Required<RunOptions>,
+  ): Promise<void> {
     const { db } = this.#parts
     const end = await this.#largest('money_account')
     let first: number | undefined
@@ -151,7 +192,7 @@ export class Reconciler {
       after = page.at(-1)?.id ?? after
       counts.accounts += page.length
       for (const [name, accounts] of Map.groupBy(page, (account) => account.asset)) {
-        await this.#checkPage(id, name, accounts, counts)
+        await this.#checkPage(name, accounts, onFound)
       }
       options.onProgress(share(first, after, end))
       if (after >= end) return
@@ -159,7 +200,7 @@ export class Reconciler {
     }
   }
 
-  async #checkPage(id: number, asset: string, accounts: readonly CheckedAccount[], counts: Counts): Promise<void> {
+  async #checkPage(asset: string, accounts: readonly CheckedAccount[], onFound: OnFound): Promise<void> {
     const { db, assets } = this.#parts
     const lots = assets.find(asset)?.lots
     const suspects = new Set((await findDifferences(db, accounts, lots)).map(({ accountId }) => accountId))
@@ -170,11 +211,11 @@ export class Reconciler {
         const locked = await this.#parts.accounts.lock([accountId])
         return findDifferences(db, [...locked.values()], lots)
       })
-      await this.#keep(id, found, counts)
+      await onFound(found)
     }
   }
 
-  async #checkJournals(id: number, counts: Counts, { signal, onProgress }: Required<RunOptions>): Promise<void> {
+  async #checkJournals(counts: Counts, onFound: OnFound, { signal, onProgress }: Required<RunOptions>): Promise<void> {
     const { db } = this.#parts
     const end = await this.#largest('money_journal')
     let first: number | undefined
@@ -184,7 +225,7 @@ export class Reconciler {
       const page = await readNextJournals(db, after)
       if (page === undefined) return
       first ??= page.first
-      await this.#keep(id, await findUnbalancedJournals(db, after, page.last), counts)
+      await onFound(await findUnbalancedJournals(db, after, page.last))
       counts.journals += page.count
       after = page.last
       onProgress(share(first, after, end))
@@ -231,6 +272,7 @@ export class Reconciler {
   }
 }
 
+type OnFound = (found: readonly ReconciliationDifference[]) => Promise<void>
 type Counts = { -readonly [Name in keyof RunResult]: RunResult[Name] }
 
 /** Ids increase with time, so their distance measures the progress. */

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
+import type { Database } from '@plinth/database'
 import type { Identity, Operator } from '@plinth/iam'
 import { type BusinessError, type Clock, errorReason, isBusinessError, type Logger } from '@plinth/kernel'
-import { PluginEncryption, type PluginEncryptionKey } from '@plinth/system-config'
+import { PluginEncryption, type PluginEncryptionKey, type SealedText } from '@plinth/system-config'
 import type { ChangeOf, RowOf } from '@plinth/table'
 import { businessError } from '../declarations.ts'
-import type { App as AppTable } from '../entities.ts'
+import { AppRow, type App as AppTable } from '../entities.ts'
 import type { ScopeRegistry } from '../scopes.ts'
 import type { apps } from './apps.ts'
 
@@ -114,6 +115,21 @@ export class Applications {
       if (!isBusinessError(cause)) throw cause
       throw businessError('owner-out-of-scope', { data: { field: 'ownerUserId' }, cause })
     })
+  }
+}
+
+/** Yields the secrets of all applications. */
+export async function* sealedTexts(db: Pick<Database, 'fork'>): AsyncGenerator<SealedText> {
+  let after = 0
+  for (;;) {
+    const rows = await db.fork().find(AppRow, { id: { $gt: after } }, { orderBy: { id: 'asc' }, limit: 500 })
+    for (const { id, appKey, secretEnc, previousSecretEnc } of rows) {
+      for (const sealed of [secretEnc, previousSecretEnc]) {
+        if (sealed != null) yield { row: `application ${appKey}`, purpose: appKey, sealed }
+      }
+      after = id
+    }
+    if (rows.length === 0) return
   }
 }
 

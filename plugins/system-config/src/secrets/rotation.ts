@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { SqlEntityManager } from '@mikro-orm/sql'
 import type { Database } from '@plinth/database'
 import type { ResealReport, RotationReport } from '../contract.ts'
 import { businessError } from '../declarations.ts'
@@ -42,6 +43,30 @@ export async function rotateSecrets(options: RotationOptions): Promise<RotationR
  */
 export const resealSecrets = (options: RotationOptions): Promise<ResealReport> =>
   reencrypt({ ...options, isDone: () => false })
+
+/** Returns the keys of all stored secrets, also of open requests and of the history, that cannot be decrypted. */
+export async function findUnreadableSecrets(
+  { database, masterKeys }: Pick<RotationOptions, 'database' | 'masterKeys'>,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const keyring = await masterKeys.read()
+  const unreadable = new Set<string>()
+  const open = (configKey: string, sealed: SealedValue | undefined) => {
+    if (sealed !== undefined && 'problem' in unsealValue(keyring, configKey, sealed)) unreadable.add(configKey)
+  }
+  const em = database.fork()
+  for (const row of await em.findAll(ConfigRow)) open(row.configKey, sealedValueOf(row))
+  for (const row of await em.find(RequestRow, { secrets: { $ne: null } }))
+    open(requestPurpose(row.id), sealedRequestOf(row))
+  let after: HistoryRow | undefined
+  do {
+    signal.throwIfAborted()
+    const rows: HistoryRow[] = await readHistory(database.fork(), after)
+    for (const row of rows) for (const sealed of oldAndNewValueOf(row)) open(row.configKey, sealed)
+    after = rows.length < stepRows ? undefined : rows.at(-1)
+  } while (after !== undefined)
+  return [...unreadable].sort()
+}
 
 interface ReencryptionOptions extends RotationOptions {
   /** True if a value needs no encryption again. */
@@ -106,29 +131,21 @@ async function reencryptRequests(options: ReencryptionOptions, unreadable: Set<s
   if (rows.length === 0) return 0
   const renewal = await renewalOf(options, unreadable)
   for (const row of rows) {
-    const sealed = { text: row.secrets ?? '', masterKeyId: row.masterKeyId ?? null, destination: null }
-    const { text: secrets, masterKeyId } = renewal.renew(requestPurpose(row.id), sealed)
+    const { text: secrets, masterKeyId } = renewal.renew(requestPurpose(row.id), sealedRequestOf(row))
     em.assign(row, { secrets, masterKeyId })
   }
   await em.flush()
   return renewal.count
 }
 
-interface HistoryStep {
-  readonly count: number
-  /** Last row of this step. Absent if no rows remain. */
-  readonly last: HistoryRow | undefined
-}
+const sealedRequestOf = (row: RequestRow): SealedValue => ({
+  text: row.secrets ?? '',
+  masterKeyId: row.masterKeyId ?? null,
+  destination: null,
+})
 
-/** Encrypts the next rows of the history, in the order of the primary key. */
-async function reencryptHistory(
-  options: ReencryptionOptions,
-  unreadable: Set<string>,
-  after: HistoryRow | undefined,
-): Promise<HistoryStep> {
-  const { database, isSensitive } = options
-  await lockVersion(database)
-  const em = database.fork()
+/** Returns the next rows of the history, in the order of the primary key. */
+function readHistory(em: SqlEntityManager, after: HistoryRow | undefined): Promise<HistoryRow[]> {
   const where =
     after === undefined
       ? {}
@@ -138,7 +155,25 @@ async function reencryptHistory(
             { configKey: after.configKey, version: { $gt: after.version } },
           ],
         }
-  const rows = await em.find(HistoryRow, where, { orderBy: { configKey: 'asc', version: 'asc' }, limit: stepRows })
+  return em.find(HistoryRow, where, { orderBy: { configKey: 'asc', version: 'asc' }, limit: stepRows })
+}
+
+interface HistoryStep {
+  readonly count: number
+  /** Last row of this step. Absent if no rows remain. */
+  readonly last: HistoryRow | undefined
+}
+
+/** Encrypts the next rows of the history. */
+async function reencryptHistory(
+  options: ReencryptionOptions,
+  unreadable: Set<string>,
+  after: HistoryRow | undefined,
+): Promise<HistoryStep> {
+  const { database, isSensitive } = options
+  await lockVersion(database)
+  const em = database.fork()
+  const rows = await readHistory(em, after)
   const last = rows.length < stepRows ? undefined : rows.at(-1)
   const secrets = rows.filter((row) => row.sensitive || isSensitive(row.configKey))
   if (secrets.length === 0) return { count: 0, last }

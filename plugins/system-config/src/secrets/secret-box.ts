@@ -1,5 +1,12 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
-import { errorReason, isBusinessError, type KeyDeclaration, key, type LocalizedText } from '@plinth/kernel'
+import {
+  type DataCheck,
+  errorReason,
+  isBusinessError,
+  type KeyDeclaration,
+  key,
+  type LocalizedText,
+} from '@plinth/kernel'
 import type { ConfigCentre } from '../contract.ts'
 
 /**
@@ -32,6 +39,35 @@ export class PluginEncryption {
     }
   }
 }
+
+/** A text that a plugin has sealed in one of its rows. */
+export interface SealedText {
+  /** Row for the error message, for example `application app_1`. */
+  readonly row: string
+  readonly purpose: string
+  readonly sealed: string
+}
+
+/** Maximum number of rows that an error message lists. */
+const maxListed = 5
+
+/**
+ * Returns a data check that opens all sealed texts of a plugin.
+ *
+ * @param read yields the sealed texts
+ */
+export const createSealedTextCheck =
+  (box: Pick<PluginEncryption, 'open'>, read: () => AsyncIterable<SealedText>): DataCheck =>
+  async ({ signal }) => {
+    const unreadable: string[] = []
+    for await (const { row, purpose, sealed } of read()) {
+      signal.throwIfAborted()
+      await box.open(purpose, sealed).catch(() => unreadable.push(row))
+    }
+    if (unreadable.length === 0) return
+    const more = unreadable.length > maxListed ? ` and ${unreadable.length - maxListed} more` : ''
+    throw new Error(`The secrets of ${unreadable.slice(0, maxListed).join(', ')}${more} cannot be decrypted.`)
+  }
 
 const pluginKeyLength = 32
 

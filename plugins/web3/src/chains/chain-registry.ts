@@ -13,7 +13,7 @@ import {
   writeAuditEntry,
 } from '@plinth/kernel'
 import { isOutgoingHttpError, type OutgoingHttp } from '@plinth/outgoing-http'
-import type { PluginEncryption } from '@plinth/system-config'
+import type { PluginEncryption, SealedText } from '@plinth/system-config'
 import type { Chain, ChainUse, Finality } from '../contract.ts'
 import { businessError, permissionCodes } from '../declarations.ts'
 import type { ChainSource } from './chain-facts.ts'
@@ -87,6 +87,15 @@ export class ChainRegistry implements ChainSource {
       url: () => this.#parts.box.open(purposeOf(row.name, id), urlEnc),
     }))
     return { ...chainOf(row), providers }
+  }
+
+  /** Yields the URLs of all providers. */
+  async *sealedTexts(): AsyncGenerator<SealedText> {
+    for (const { name, providers } of await this.rows()) {
+      for (const { id, urlEnc: sealed } of providers) {
+        yield { row: `provider ${id} of chain ${name}`, purpose: purposeOf(name, id), sealed }
+      }
+    }
   }
 
   /** @throws BusinessError "404" `web3.chain-unknown` */
