@@ -118,11 +118,12 @@ export class BucketProbe {
 
   async #isRejected(request: S3Request): Promise<boolean> {
     try {
-      await this.#client.send(request)
+      await this.#client.send({ ...request, attempts: 1 })
       return false
     } catch (error) {
       // Other errors, for example of the connection, say nothing about the ability.
       const response = isPlinthError(error) || error instanceof Error ? (error.cause ?? error) : error
+      if (isS3Status(response, 501)) return false
       if (response instanceof S3ResponseError && response.status < 500) return true
       throw error
     }

@@ -38,6 +38,8 @@ export interface S3Request {
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: Uint8Array
   readonly signal?: AbortSignal | undefined
+  /** Maximum number of attempts; default: 4. */
+  readonly attempts?: number
 }
 
 export interface S3Response {
@@ -186,7 +188,7 @@ export class S3Client {
     return `${url.origin}${url.pathname}${url.search.replaceAll('+', '%20')}`
   }
 
-  async #repeat<T>({ method, signal }: S3Request, work: () => Promise<T>): Promise<T> {
+  async #repeat<T>({ method, signal, attempts = maxAttempts }: S3Request, work: () => Promise<T>): Promise<T> {
     const { clock } = this.#parts
     for (let attempt = 1; ; attempt++) {
       signal?.throwIfAborted()
@@ -195,7 +197,7 @@ export class S3Client {
       } catch (error) {
         signal?.throwIfAborted()
         if (this.#correctClock(error)) continue
-        if (attempt === maxAttempts || !isTransient(error)) throw this.#translated(method, error)
+        if (attempt >= attempts || !isTransient(error)) throw this.#translated(method, error)
         // Half of the pause is random, so that instances do not repeat their requests at the same time.
         await clock.sleep(firstPauseMs * 2 ** attempt * (0.5 + Math.random() / 2), signal)
       }

@@ -62,6 +62,8 @@ export async function uploadObject(client: S3Client, object: ObjectToUpload): Pr
     const mayBeStored = (onlyNew && isS3Status(error, 412)) || isUploadGone(error)
     if (mayBeStored && (await uploadOf(client, key)) === upload) return true
     if (onlyNew && isS3Status(error, 412)) return false
+    // The server does not implement the condition.
+    if (onlyNew && isS3Status(error, 501)) return uploadObject(client, { ...object, onlyNew: false })
     throw error instanceof S3ResponseError
       ? diskUnavailable(`the S3 server answered ${error.status} ${error.code}`, error)
       : error

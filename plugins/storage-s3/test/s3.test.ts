@@ -94,7 +94,13 @@ t.test('the checks of the server appear as warnings', async (t) => {
   proxy.checksConditions = false
   proxy.checksHashes = false
   proxy.listsUploads = false
-  t.same((await check()).sort(), ['If-Match', 'If-None-Match', 'content-sha256', 'lifecycle'])
+  const warned = ['If-Match', 'If-None-Match', 'content-sha256', 'lifecycle']
+  t.same((await check()).sort(), warned)
+  proxy.rejectsConditions = true
+  t.same((await check()).sort(), warned)
+  const { privateDisk } = await startProduct(t, endpoint)
+  t.equal(await privateDisk.create?.('a', chunksOf(Buffer.from('first'))), true)
+  t.equal(await privateDisk.create?.('a', chunksOf(Buffer.from('second'))), false, 'without conditions, the file is looked up')
 })
 
 t.test('a wrong configuration is named', async (t) => {
