@@ -29,6 +29,7 @@ export const layers: readonly Layer[] = [
       'events',
       'scheduler',
       'storage',
+      'storage-s3',
       'mail',
       'sms',
     ],

@@ -150,6 +150,18 @@ export const proofs: Readonly<Record<string, Proof>> = {
     paths: ['test/planted-faults/**', 'test/fixtures/product-process.ts'],
     files: ['test/{doctor-and-start,left-out-plugins,personal-data-commands,product}.proof.ts'],
   },
+  s3: {
+    proves:
+      'Files on an S3 server are never lost, mixed or damaged unnoticed: the contract of disks on two servers, and each fault at each operation.',
+    minutes: 1,
+    group: 0,
+    paths: [
+      'plugins/{storage-s3,storage,outgoing-http}/src/**',
+      'plugins/storage-s3/test/**',
+      'dev/src/conformance/storage.ts',
+    ],
+    files: ['plugins/storage-s3/test/s3.proof.ts'],
+  },
   secrets: {
     proves:
       'No output shows a secret, and an administrator who may change every key gets no secret, private file or session of another user.',
