@@ -49,6 +49,14 @@ export const proofs: Readonly<Record<string, Proof>> = {
       'plugins/member-points/test/isolation.proof.ts',
     ],
   },
+  redis: {
+    proves:
+      'Sentinels and a Redis Cluster work like one server, and no row of the database is lost, doubled or stuck when a part of them fails.',
+    minutes: 4,
+    group: 2,
+    paths: ['plugins/{shared-store,coordination}/src/**', 'plugins/shared-store/test/fixtures/redis-servers.ts'],
+    files: ['plugins/shared-store/test/redis-deployments.proof.ts', 'test/redis.proof.ts'],
+  },
   installer: {
     proves:
       'The installer works in a browser, on the command line and through restarts, also if a database or Redis is not available.',

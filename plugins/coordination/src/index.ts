@@ -2,6 +2,7 @@ export { BullmqEngine, type BullmqOptions, type QueueServer } from './engine/bul
 export type { Engine } from './engine/engine.ts'
 export { LeasedRun, LeasedRuns, type LeasedRunsOptions, type StopCause } from './engine/leased-runs.ts'
 export {
+  checkQueueServer,
   createEngine,
   type EngineSettings,
   RunEngine,
