@@ -119,7 +119,8 @@ async function startWithReceiver(t: Test, at: TestDatabase, respond: Respond) {
   const settings = { hosts: [receiver.host], roles: ['web' as const], isRealTime: true }
   const product = await startWebhooks(t, at, settings)
   for (let index = 0; index < 3; index++) await product.createEndpoint(product.root, `${receiver.url}/${index}`)
-  const config = configOf(at, { hosts: [receiver.host], config: { 'platform.webhooks.poll-interval': '50ms' } })
+  const fast = { 'platform.webhooks.poll-interval': '50ms', 'platform.events.dispatcher.lease': '1s' }
+  const config = configOf(at, { hosts: [receiver.host], config: fast })
   return { ...product, receiver, config }
 }
 
@@ -128,10 +129,11 @@ const kills = 20
 onEachDatabase(t, 'processes that are killed lose nothing, and each attempt is accounted for', async (t, at) => {
   const slow: Respond = (_, response) => setTimeout(() => response.writeHead(204).end(), 5 + Math.random() * 40)
   const { receiver, config, publish, deliveries, db } = await startWithReceiver(t, at, slow)
-  const events = 8 * kills
-  for (let index = 0; index < events; index++) await publish()
+  const eventsPerKill = 10
+  const total = 3 * eventsPerKill * kills
   let killed = 0
   for (; killed < kills; killed++) {
+    for (let index = 0; index < eventsPerKill; index++) await publish()
     const sender = startSender(t, config)
     const before = receiver.requests.length
     await until(() => sender.messages.includes('started'), 'the process started', 20)
@@ -144,7 +146,7 @@ onEachDatabase(t, 'processes that are killed lose nothing, and each attempt is a
   startSender(t, config)
   await until(
     async () =>
-      (await deliveries()).every((row) => row.status === 'delivered') && (await deliveries()).length === events * 3,
+      (await deliveries()).every((row) => row.status === 'delivered') && (await deliveries()).length === total,
     'all are delivered',
     50,
   )
