@@ -70,6 +70,7 @@ export const layers: readonly Layer[] = [
       'web3-settlement',
       'install',
       'quickstart-cleanup',
+      'webhooks',
     ],
   },
   { name: 'face', packages: ['console'] },

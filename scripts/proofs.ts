@@ -57,6 +57,18 @@ export const proofs: Readonly<Record<string, Proof>> = {
     paths: ['plugins/{shared-store,coordination}/src/**', 'plugins/shared-store/test/fixtures/redis-servers.ts'],
     files: ['plugins/shared-store/test/redis-deployments.proof.ts', 'test/redis.proof.ts'],
   },
+  webhooks: {
+    proves:
+      'Webhooks survive receivers that are down, slow or hostile, killed processes and several instances, and nobody hears of foreign rows.',
+    minutes: 5,
+    group: 2,
+    paths: [
+      'plugins/{webhooks,events,outgoing-http}/src/**',
+      'plugins/webhooks/test/**',
+      'examples/webhook-receiver/**',
+    ],
+    files: ['plugins/webhooks/test/webhooks.proof.ts'],
+  },
   installer: {
     proves:
       'The installer works in a browser, on the command line and through restarts, also if a database or Redis is not available.',

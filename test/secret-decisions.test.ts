@@ -51,6 +51,7 @@ const decisions: Readonly<Record<string, 'process' | 'state' | 'nowhere' | 'lock
   'platform.storage.signing-key': 'process',
   'platform.system-config.master-key': 'process',
   'platform.web3.secret-key': 'state',
+  'platform.webhooks.secret-key': 'state',
 }
 
 const decisionOf = (key: string) => {

@@ -27,6 +27,7 @@ const event = { labels: 'notification.rule-code' }
 /** Modules of the events. */
 const categories = {
   'open-platform': text('Open platform', '开放平台'),
+  webhooks: text('Webhooks', 'Webhook'),
   security: text('Security', '安全'),
   queue: text('Queues', '队列'),
   events: text('Events', '事件'),
