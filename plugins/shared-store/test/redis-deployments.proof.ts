@@ -394,8 +394,7 @@ t.test('jobs of BullMQ run on sentinels and on a cluster, also with few rights',
   for (const { port } of cluster.nodes) t.same(await send(port, ['acl', 'log']), [], `nothing was denied on ${port}`)
 })
 
-/** Creates a certificate for 127.0.0.1. Returns its files and the arguments of a server that accepts only TLS. */
-function createCertificate(t: Test) {
+t.test('sentinels and their servers over TLS, with users', options, async (t) => {
   const directory = t.testdir()
   const [key, certificate] = [join(directory, 'key.pem'), join(directory, 'certificate.pem')]
   const parameters =
@@ -403,21 +402,10 @@ function createCertificate(t: Test) {
   const names = ['-addext', 'subjectAltName=IP:127.0.0.1']
   execFileSync('openssl', ['req', ...parameters, ...names, '-keyout', key, '-out', certificate], { stdio: 'ignore' })
   const files = `--tls-cert-file ${certificate} --tls-key-file ${key} --tls-ca-cert-file ${certificate}`
-  const tls = `--tls-auth-clients no --tls-replication yes ${files}`
-  return { key, certificate, servers: `--port 0 --tls-port PORT ${tls}`.split(' ') }
-}
-
-/** Trusts the certificate until the test ends. */
-function trust(t: Test, certificate: string) {
-  const own = getCACertificates('default')
-  setDefaultCACertificates([...own, readFileSync(certificate, 'utf8')])
-  t.teardown(() => setDefaultCACertificates(own))
-}
-
-t.test('sentinels and their servers over TLS, with users', options, async (t) => {
-  const { key, certificate, servers: tls } = createCertificate(t)
+  const tls = `--tls-auth-clients no --tls-replication yes ${files}`.split(' ')
   const client: NodeOptions = { password: 'open-sesame', tls: { rejectUnauthorized: false } }
-  const servers = [...tls, '--requirepass', 'open-sesame', '--masterauth', 'open-sesame']
+  const ports = ['--port', '0', '--tls-port', 'PORT']
+  const servers = [...ports, ...tls, '--requirepass', 'open-sesame', '--masterauth', 'open-sesame']
   const sentinels = await startSentinels({
     servers,
     sentinels: [
@@ -443,7 +431,9 @@ t.test('sentinels and their servers over TLS, with users', options, async (t) =>
   }
   await t.rejects(startStore(t, { ...config, 'platform.cache.tls': 'off' }), 'no connection without TLS')
   await t.rejects(startStore(t, { ...config, 'platform.cache.tls': 'verify' }), 'an unknown authority is not trusted')
-  trust(t, certificate)
+  const own = getCACertificates('default')
+  setDefaultCACertificates([...own, readFileSync(certificate, 'utf8')])
+  t.teardown(() => setDefaultCACertificates(own))
   const { store } = await startStore(t, { ...config, 'platform.cache.tls': 'verify' })
   await store.set('a', 'b')
   const wrong = startStore(t, {
@@ -463,25 +453,6 @@ t.test('sentinels and their servers over TLS, with users', options, async (t) =>
       ),
     'calls succeed after a failover over TLS',
   )
-})
-
-t.test('a cluster over TLS', options, async (t) => {
-  const { certificate, servers } = createCertificate(t)
-  const client = { tls: { rejectUnauthorized: false } }
-  const cluster = await startCluster({ servers: [...servers, '--tls-cluster', 'yes'], client })
-  t.teardown(() => cluster.drop())
-  const config = { ...cluster.config, 'platform.cache.connect-timeout': '5s', 'platform.cache.tls': 'verify' }
-  await t.rejects(startStore(t, config), 'an unknown authority is not trusted')
-  trust(t, certificate)
-  const { store } = await startStore(t, config)
-  for (const key of ['a', 'b', 'c', 'd']) await store.set(key, key)
-  t.equal(await store.get('d'), 'd')
-  t.ok((await store.quota.decide('window', { key: 'a', limit: 1, windowMs: 1000, cost: 1 }, true)).allowed)
-  const received: string[] = []
-  await store.subscribe('news', (text) => received.push(text))
-  await store.publish('news', 'one')
-  await until(() => received.length === 1, 'the message arrives')
-  await runJob(t, config)
 })
 
 for (const name of ['single', 'sentinel', 'cluster'] as const) {
