@@ -25,6 +25,7 @@ t.test('plinth storage copy copies what is missing, and replaces and deletes not
         progress: () => undefined,
       },
       signal: AbortSignal.timeout(60_000),
+      examine: async () => [],
     })
     return { code, ...result }
   }

@@ -356,7 +356,7 @@ t.test('an unavailable disk is reported, and a replaced file is opened again', a
   const url = await storage.resolveUrl('remote', 'a.txt')
   t.equal(await (await get(url)).text(), 'new')
   replacements = 100
-  t.match(await (await get(url)).json(), { code: '500' })
+  t.hasStrict(await (await get(url)).json(), { code: '500' })
 })
 
 t.test('a start with unusable disks is rejected with a fix', async (t) => {
