@@ -68,6 +68,7 @@ export const layers: readonly Layer[] = [
       'sign-in-oidc',
       'web3-settlement',
       'install',
+      'backup',
       'quickstart-cleanup',
     ],
   },
