@@ -152,6 +152,7 @@ export const acmeSms = definePlugin({
   businessErrors: [businessError],
   permissions: [viewBalance],
   migrations: [{ id: '0001-create-sms' }],
+  processTables: ['acme_presence'],
   entities: [SmsMessage],
   messages: { en: { sms: { sent: '{{count}} sent' } }, 'zh-CN': { sms: { sent: '已发送 {{count}} 条' } } },
   installTasks: [checkAccount],

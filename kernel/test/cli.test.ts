@@ -429,6 +429,10 @@ t.test('K-009 K-018 doctor checks plan, values and health without serving, and s
   })
   const sick = await onShop('doctor', '--set', 'platform.shop.healthy=false')
   t.match(sick, { code: 1, stdout: /^failed +health of till +the till refuses \*{6}$/m })
+  const counted = await onShop('doctor', '--data')
+  t.match(counted, { code: 0, stdout: /^ok +data of till/m, stderr: /^till: counted with \*{6}$/m })
+  const wrong = await onShop('doctor', '--data', '--set', 'platform.shop.healthy=false')
+  t.match(wrong, { code: 1, stdout: /^failed +data of till +the sum is \*{6}$/m })
   t.match(sick.stdout, /^setup \d+ ms\n(├── \S+ \d+ ms\n)+└── \S+ \d+ ms$/m, 'how long each plugin took')
   const rejected = await plinth(['--product', shop, 'doctor'], { environment: {} })
   t.match(rejected, {

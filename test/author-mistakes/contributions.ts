@@ -2,6 +2,7 @@ import { adminPages, amountUnits, attention, charts, labelSources, signInWays } 
 import { approvalWorkflow } from '@plinth/approval'
 import { loginGuard, renameGuard, verificationCodeSender } from '@plinth/iam'
 import {
+  dataCheck,
   type ExtensionPoint,
   extensionPoint,
   healthCheck,
@@ -386,6 +387,10 @@ export const otherPointMistakes: readonly Mistake[] = [
   broken('amount-units', 'Units are a Map instead of a function', amountUnits, 'acme', new Map(), {
     place: 'the contribution',
     cause: 'must be a function',
+  }),
+  broken('data-check', 'A data check is a list of checks', dataCheck, 'acme', [run], {
+    place: 'the contribution',
+    cause: 'must be a function, but is a list',
   }),
   broken(
     'health-check',

@@ -1,6 +1,8 @@
 /** Attacks on one-time passwords and recovery codes: replay, guessing, odd texts, and locking out the owner. */
+import { rejectsWith } from '@plinth/dev/testing'
 import { onDatabase, onEachDatabase } from '@plinth/dev/testing/database'
 import { identity } from '@plinth/iam'
+import { dataCheck } from '@plinth/kernel'
 import t from 'tap'
 import { auth, factor, outcomeOf, type Product, password, startAuthenticators, system } from './fixtures/product.ts'
 
@@ -328,6 +330,10 @@ onDatabase(t, 'an unreadable secret rejects the code without counting it', async
     anna.id,
   ])
   t.equal(await triesOf(product, anna.username)(code()), '503 authenticators.secret-key-unusable')
+  const check = product.running.contributions(dataCheck).get('authenticators.secrets')
+  const { signal } = new AbortController()
+  const failure = Promise.resolve(check?.({ signal, progress: () => {} }))
+  await rejectsWith(t, failure, { message: /^The secrets of authenticator app \d+ cannot be decrypted\.$/ })
   const [row] = await product.db.query<{ failures: number }>(
     'select failures from authenticator_totp where user_id = ?',
     [anna.id],

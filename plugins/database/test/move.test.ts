@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { assertMembers, rejectsWith } from '@plinth/dev/testing'
 import { type CommandFinding, systemClock } from '@plinth/kernel'
+import { causeCodeOf } from '@plinth/kernel/host'
 import { defineChangeSet, Migrator, type PluginChangeSets } from '@plinth/migrations'
 import fc from 'fast-check'
 import { CompiledQuery } from 'kysely'
@@ -76,6 +77,13 @@ async function sampleFile(t: Test, ...statements: readonly string[]): Promise<Te
   return db
 }
 
+/** Starts a product, and returns the code of the error that prevents it. */
+const startFailure = (t: Test, db: TestDatabase) =>
+  startOn(t, db, samplePlugin).then(
+    () => undefined,
+    (error: unknown) => causeCodeOf(error),
+  )
+
 async function emptyFile(t: Test): Promise<ConnectionSettings> {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
@@ -90,11 +98,11 @@ onEachDatabase(t, 'all rows are moved from SQLite and back, and the former datab
     ['database_id_node 0', 'sample 2', 'sample_counter 2'],
   )
   assertMembers(t, there, { moved: true, rows: 4, notCopied: ['database_clock'] })
-  await rejectsWith(t, startOn(t, source, samplePlugin), { code: 'PLINTH_DATABASE_MOVED' })
+  t.equal(await startFailure(t, source), 'PLINTH_DATABASE_MOVED')
   await rejectsWith(t, move(source.settings, db.settings), { code: 'PLINTH_DATABASE_MOVED' })
   const back = await move(db.settings, await emptyFile(t))
   t.same(back.tables, there.tables, 'the hashes are equal')
-  await rejectsWith(t, startOn(t, db, samplePlugin), { code: 'PLINTH_DATABASE_MOVED' })
+  t.equal(await startFailure(t, db), 'PLINTH_DATABASE_MOVED')
   await rejectsWith(t, cancelMove(source.settings, false), { code: 'PLINTH_DATABASE_MOVED' })
   await cancelMove(source.settings, true)
   const { service } = await startOn(t, source, samplePlugin)
@@ -122,9 +130,8 @@ const badValues: readonly (readonly [Column, value: string, rule: SourceProblem[
   ['picture', `'text'`, 'not-bytes'],
 ]
 
-t.test('all values that the target cannot store are reported before the first row', async (t) => {
-  const skip = dialectSkip('postgresql')
-  if (skip !== false) return t.skip(skip)
+const onPostgresql = { skip: dialectSkip('postgresql') }
+t.test('all values that the target cannot store are reported before the first row', onPostgresql, async (t) => {
   const fine = insertOf({ note: `'${'😀'.repeat(20)}'` })
   const rows = badValues.map(([column, value], index) =>
     insertOf({ id: String(index + 10), code: `'${index}'`, [column]: value }),
@@ -135,17 +142,17 @@ t.test('all values that the target cannot store are reported before the first ro
   const error = await move(source.settings, target.settings).catch((thrown: unknown) => thrown)
   const { code, problems }: { code?: string; problems?: readonly SourceProblem[] } = Object(error)
   t.equal(code, 'PLINTH_DATABASE_MOVE_SOURCE')
+  const byKey = (a: SourceProblem, b: SourceProblem) => (String(a.key) < String(b.key) ? -1 : 1)
   t.same(
-    problems?.map(({ table, column, key, rule }) => [table, column, key, rule]),
+    problems?.toSorted(byKey).map(({ table, column, key, rule }) => [table, column, key, rule]),
     badValues.map(([column, , rule], index) => ['sample', column, `id=${index + 10}`, rule]),
   )
   t.same(await withDatabase(target.settings, async (one) => [...(await tableNamesOf(one))]), [], 'nothing was written')
   await startOn(t, source, samplePlugin)
 })
 
-t.test('MariaDB rejects deep JSON, and rows that are larger than its packets', async (t) => {
-  const skip = dialectSkip('mariadb')
-  if (skip !== false) return t.skip(skip)
+const onMariadb = { skip: dialectSkip('mariadb') }
+t.test('MariaDB rejects deep JSON, and rows that are larger than its packets', onMariadb, async (t) => {
   const deep = (levels: number) => `'${'['.repeat(levels)}1${']'.repeat(levels)}'`
   const source = await sampleFile(t, insertOf({ attributes: deep(31) }))
   await run(source.settings, insertOf({ id: '2', code: `'2'`, attributes: deep(32) }))
@@ -209,8 +216,8 @@ t.test('an interrupted move continues, and both databases reject starts until it
     on === 'target' ? [{ check: 'data of ledger', outcome: 'failed', detail: 'one difference' }] : []
   const failed = move(source.settings, target.settings, { examine: async (on) => failing(on) })
   await rejectsWith(t, failed, { code: 'PLINTH_DATABASE_MOVE_CHECKS' })
-  await rejectsWith(t, startOn(t, source, samplePlugin), { code: 'PLINTH_DATABASE_MOVING' })
-  await rejectsWith(t, startOn(t, target, samplePlugin), { code: 'PLINTH_DATABASE_MOVE_UNFINISHED' })
+  t.equal(await startFailure(t, source), 'PLINTH_DATABASE_MOVING')
+  t.equal(await startFailure(t, target), 'PLINTH_DATABASE_MOVE_UNFINISHED')
   await rejectsWith(t, move(source.settings, await emptyFile(t)), { code: 'PLINTH_DATABASE_MOVING' })
   const known = await move(source.settings, target.settings, { examine: async () => failing('target') })
   t.strictSame(known.earlierFailures, failing('target'), 'a check that failed before does not stop the move')

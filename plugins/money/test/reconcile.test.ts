@@ -4,6 +4,7 @@
 import type { Database } from '@plinth/database'
 import { assertMembers } from '@plinth/dev/testing'
 import { onDatabase, watchStatements } from '@plinth/dev/testing/database'
+import { dataCheck } from '@plinth/kernel'
 import t, { type Test } from 'tap'
 import { readNextAccounts } from '../src/reconcile/checks.ts'
 import { type Reconciler, reconciliations } from '../src/reconcile/reconciler.ts'
@@ -41,10 +42,24 @@ onDatabase(t, 'K-014 reconciliation', async (t, at) => {
     return { ...result, found: items.map(({ rule, accountId, journalId }) => [rule, accountId ?? journalId]) }
   }
 
+  /** Runs the data check, and returns its error. */
+  const checkFailure = async () => {
+    const [check] = running.contributions(dataCheck).values()
+    const stored = await db.query('select id from money_reconciliation')
+    const checked = Promise.resolve(check?.({ signal, progress: () => {} }))
+    const failure = await checked.then(
+      () => undefined,
+      (error: Error) => error.message,
+    )
+    t.same(await db.query('select id from money_reconciliation'), stored, 'the check stores nothing')
+    return failure
+  }
+
   await t.test('an unchanged ledger has no discrepancies', async (t) => {
     assertMembers(t, await reconcile(), { accounts: 7, journals: 21, findings: 0, found: [] })
     t.match(await reconcile(asset), { accounts: 7, findings: 0 })
     t.match(await reconcile('cny'), { accounts: 0, findings: 0 })
+    t.equal(await checkFailure(), undefined)
     t.equal(await reasonOf(reconciler.request('gold', 'test')), '400 money.asset-unknown')
     t.equal(await reasonOf(reconciler.run(1, { signal })), '404 money.reconciliation-unknown')
   })
@@ -70,6 +85,7 @@ onDatabase(t, 'K-014 reconciliation', async (t, at) => {
       f ?? 0,
     ])
     await db.execute('delete from money_entry where journal_id = ?', [journals[6] ?? 0])
+    t.match(await checkFailure(), /^\d+ differences in the ledger\. Run `plinth money reconcile`/)
     const { found } = await reconcile()
     t.same(
       found.filter(([, id]) => id !== accounts[6]),

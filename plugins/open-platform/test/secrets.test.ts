@@ -4,7 +4,7 @@ import { type Database, database } from '@plinth/database'
 import { manualClock, rejectsWith } from '@plinth/dev/testing'
 import { createDatabase, onDatabase, onSqlite, type TestDatabase } from '@plinth/dev/testing/database'
 import { http } from '@plinth/http'
-import { definePlugin, maskedValue, redact } from '@plinth/kernel'
+import { dataCheck, definePlugin, maskedValue, redact } from '@plinth/kernel'
 import type { RunningProduct } from '@plinth/kernel/host'
 import { openApi, signatureOf } from '@plinth/open-platform'
 import { configCentre } from '@plinth/system-config'
@@ -101,6 +101,11 @@ onSqlite(t, 'C-053 an encrypted secret can be decrypted only in its own row', as
   }
   const put = (id: number, sealed: string) =>
     service.execute('update open_app set secret_enc = ? where id = ?', [sealed, id])
+  const check = async () => {
+    const { signal } = new AbortController()
+    return running.contributions(dataCheck).get('open-platform.secrets')?.({ signal, progress: () => {} })
+  }
+  t.equal(await check(), undefined)
   const original = await sealedOf(one)
   const altered = Buffer.from(original, 'base64')
   altered[20] = (altered[20] as number) ^ 1
@@ -113,6 +118,7 @@ onSqlite(t, 'C-053 an encrypted secret can be decrypted only in its own row', as
   ]) {
     await put(one.id, sealed)
     t.equal(describeOutcome(await signed(one)), unusable)
+    await rejectsWith(t, check(), { message: `The secrets of application ${one.appKey} cannot be decrypted.` })
   }
   t.equal(describeOutcome(await signed(other)), '200', 'others are not touched')
   const renewed = await call('POST', `${apps}/${one.id}/rotate-secret`, admin, { graceSeconds: 0 })

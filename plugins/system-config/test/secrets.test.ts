@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { database } from '@plinth/database'
 import { assertMembers, manualClock, rejectsWith, startForTest } from '@plinth/dev/testing'
 import { onDatabase, onSqlite, type TestDatabase } from '@plinth/dev/testing/database'
-import { BusinessError, definePlugin, healthCheck, type JsonValue, key, redact } from '@plinth/kernel'
-import { maxValueLength } from '@plinth/kernel/host'
+import { BusinessError, dataCheck, definePlugin, healthCheck, type JsonValue, key, redact } from '@plinth/kernel'
+import { maxValueLength, type RunningProduct } from '@plinth/kernel/host'
 import { type ConfigChange, configCentre, declarePluginKey, PluginEncryptionKey } from '@plinth/system-config'
 import { pino } from 'pino'
 import t from 'tap'
@@ -243,6 +243,7 @@ onSqlite(t, 'without its master key a secret is reported and never overwritten; 
     breakIt()
     const { centre, running } = await startOn(t, db)
     const before = await rowsOf(running)
+    t.match(await checkFailure(running), `decrypts the stored secrets of ${secretKey}`)
     assertMembers(
       t,
       await centre.list('@problem'),
@@ -265,8 +266,20 @@ onSqlite(t, 'without its master key a secret is reported and never overwritten; 
     await running.stop('next')
   }
   writeFileSync(keyFileOf(db), keyText, { mode: 0o600 })
-  t.equal(await inForce((await startOn(t, db)).running), 'first-secret', 'with the key back, everything is')
+  const { running } = await startOn(t, db)
+  t.equal(await inForce(running), 'first-secret', 'with the key back, everything is')
+  t.equal(await checkFailure(running), undefined)
 })
+
+/** Runs the data check of stored secrets, and returns its error. */
+async function checkFailure(running: RunningProduct): Promise<string | undefined> {
+  const check = running.contributions(dataCheck).get('system-config.secrets')
+  const { signal } = new AbortController()
+  return Promise.resolve(check?.({ signal, progress: () => {} })).then(
+    () => (check === undefined ? 'there is no check' : undefined),
+    (error: Error) => error.message,
+  )
+}
 
 function removeKey(db: TestDatabase): void {
   rmSync(keyFileOf(db))

@@ -96,14 +96,19 @@ const existsQueries: Readonly<Record<Dialect, string>> = {
 export async function readMarker(db: AnyDb, dialect: Dialect): Promise<MoveMarker | undefined> {
   const { rows } = await db.executeQuery(CompiledQuery.raw(existsQueries[dialect]))
   if (rows.length === 0) return undefined
-  const find = () => moveDb(db).selectFrom(markerTable).selectAll().executeTakeFirst()
-  const row = await find().catch((error: unknown) => {
-    if (isMissingTable(error)) return undefined
-    throw error
-  })
+  const row = await unlessMissing(() => moveDb(db).selectFrom(markerTable).selectAll().executeTakeFirst(), undefined)
   if (row === undefined) return undefined
   const { move_id: moveId, state, place, changed_at: changedAt } = row
   return { moveId, state: state as MoveState, place, changedAt: Number(changedAt) }
+}
+
+async function unlessMissing<T>(read: () => Promise<T>, otherwise: T): Promise<T> {
+  try {
+    return await read()
+  } catch (error) {
+    if (isMissingTable(error)) return otherwise
+    throw error
+  }
 }
 
 /** Writes the marker. The tables must exist. */
@@ -120,8 +125,9 @@ export async function writeMarker(db: AnyDb, { moveId, state, place, changedAt }
   }
 }
 
+/** Returns the resume points by table. There are none if a process was killed while it removed the tables of a move. */
 export async function readProgress(db: AnyDb): Promise<ReadonlyMap<string, TableProgress>> {
-  const rows = await moveDb(db).selectFrom(progressTable).selectAll().execute()
+  const rows = await unlessMissing(() => moveDb(db).selectFrom(progressTable).selectAll().execute(), [])
   return new Map(
     rows.map((row) => [
       row.table_name,
@@ -136,6 +142,7 @@ export async function readProgress(db: AnyDb): Promise<ReadonlyMap<string, Table
   )
 }
 
+/** Replaces the resume point of a table. Call it in a transaction, so that a crash does not leave the table without one. */
 export async function writeProgress(
   db: AnyDb,
   { table, lastKey, rows, isComplete, sum }: TableProgress,

@@ -180,7 +180,11 @@ class Move {
     await createMoveTables(db, dialect)
     await writeMarker(db, this.#marker(moveId, 'moving'))
     let hasWritten = targetMarker !== undefined
+    let isOnlyMove = marker === undefined
     const work = async (fence: WriteFence) => {
+      const current = await readMarker(fence.db, dialect)
+      isOnlyMove = current?.moveId === moveId
+      if (!isOnlyMove) throw this.#inUse('another move has begun')
       await this.#assertUnused()
       const state = targetMarker?.state ?? 'preparing'
       if (state === 'preparing') {
@@ -191,11 +195,12 @@ class Move {
       if (state !== 'proven') await this.#copy(fence)
       if (state !== 'proven') await this.#prove(moveId)
       const earlierFailures = await this.#examine(moveId, before)
-      await fence.commit((locked) => writeMarker(locked, this.#marker(moveId, 'moved')))
+      await writeMarker(fence.db, this.#marker(moveId, 'moved'))
+      await fence.commit()
       return earlierFailures
     }
     const earlierFailures = await this.#fenced(work).catch(async (error: unknown) => {
-      if (!hasWritten) await dropMoveTables(db, dialect).catch(() => undefined)
+      if (isOnlyMove && !hasWritten) await dropMoveTables(db, dialect).catch(() => undefined)
       throw error
     })
     return this.#end(earlierFailures)
@@ -219,7 +224,10 @@ class Move {
   /** Removes the marks of the target. */
   async #end(earlierFailures: readonly CommandFinding[]): Promise<MoveResult> {
     const progress = await readProgress(this.#to.db)
-    const tables = [...progress.values()].map(({ table, rows, sum }) => ({ table, rows, sum: sum ?? '' }))
+    const tables = this.#copied.flatMap(({ table }) => {
+      const { rows, sum } = progress.get(table) ?? {}
+      return rows === undefined || sum == null ? [] : [{ table, rows, sum }]
+    })
     await dropMoveTables(this.#to.db, this.#to.dialect)
     return this.#result(tables, earlierFailures)
   }
@@ -267,8 +275,11 @@ class Move {
       .where('reserved_until', '>', reservationTime(this.#options.clock.now()))
       .executeTakeFirstOrThrow()
     if (Number(node) === 0) return
-    const reason = `${Number(node)} running process(es) of the product`
-    throw databaseError('PLINTH_DATABASE_MOVE_IN_USE', { place: this.#places.source, reason })
+    throw this.#inUse(`${Number(node)} running process(es) of the product`)
+  }
+
+  #inUse(reason: string) {
+    return databaseError('PLINTH_DATABASE_MOVE_IN_USE', { place: this.#places.source, reason })
   }
 
   /** Checks all values of the source, and returns the number of rows. */
@@ -330,7 +341,8 @@ class Move {
           await fence.assertHeld()
         }
       }
-      await writeProgress(this.#to.db, { table: table.table, lastKey: last, rows, isComplete: true, sum: null })
+      const complete = { table: table.table, lastKey: last, rows, isComplete: true, sum: null }
+      await this.#to.db.transaction().execute((db) => writeProgress(db, complete))
     }
     this.#say(`Copied ${this.#copied.length} tables`)
   }

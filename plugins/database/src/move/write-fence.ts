@@ -20,7 +20,7 @@ const fences: Readonly<Record<'sqlite' | 'postgresql' | 'mysql', FenceStatements
     begin: (tables) => [
       'begin',
       `set local lock_timeout = ${lockWaitMs}`,
-      ...(tables.length === 0 ? [] : [`lock table ${tables.join(', ')} in share mode`]),
+      ...(tables.length === 0 ? [] : [`lock table ${tables.join(', ')} in share row exclusive mode`]),
     ],
     commit: 'commit',
     rollback: 'rollback',
@@ -39,15 +39,17 @@ const fences: Readonly<Record<'sqlite' | 'postgresql' | 'mysql', FenceStatements
 const busy = /^(?:SQLITE_BUSY.*|55P03|ER_LOCK_WAIT_TIMEOUT)$/
 
 export interface WriteFence {
+  /** The connection that holds the lock. On MySQL and MariaDB, only it can use the tables of the move. */
+  // biome-ignore lint/suspicious/noExplicitAny: the tables of a move
+  readonly db: Kysely<any>
   /** Throws if the connection that holds the lock was lost. */
   assertHeld(): Promise<void>
-  /** Writes to the tables of the move while the lock is held, then releases the lock. */
-  // biome-ignore lint/suspicious/noExplicitAny: the tables of a move
-  commit(write: (db: Kysely<any>) => Promise<void>): Promise<void>
+  /** Commits what was written with `db`, and releases the lock. */
+  commit(): Promise<void>
 }
 
 /**
- * Keeps all other processes from writing to the tables during the work. Reading is allowed. A marker alone would not
+ * Keeps all other processes from writing to the tables during the work, and other moves from starting. Reading is allowed. A marker alone would not
  * stop a process that is already connected. If the connection is lost, `commit` fails.
  *
  * @throws PlinthError `PLINTH_DATABASE_MOVE_IN_USE` if another process is writing
@@ -67,8 +69,8 @@ export async function withWriteFence<T>(
       isHeld = true
       return await work({
         assertHeld: async () => void (await run('select 1')),
-        async commit(write) {
-          await write(connection)
+        db: connection,
+        async commit() {
           await run(commit)
           isHeld = false
         },

@@ -5,7 +5,7 @@ import { type BusinessError, type Clock, errorReason, isBusinessError, type Logg
 import { PluginEncryption, type PluginEncryptionKey, type SealedText } from '@plinth/system-config'
 import type { ChangeOf, RowOf } from '@plinth/table'
 import { businessError } from '../declarations.ts'
-import { App as AppTable } from '../entities.ts'
+import { AppRow, type App as AppTable } from '../entities.ts'
 import type { ScopeRegistry } from '../scopes.ts'
 import type { apps } from './apps.ts'
 
@@ -122,7 +122,7 @@ export class Applications {
 export async function* sealedTexts(db: Pick<Database, 'fork'>): AsyncGenerator<SealedText> {
   let after = 0
   for (;;) {
-    const rows = await db.fork().find(AppTable, { id: { $gt: after } }, { orderBy: { id: 'asc' }, limit: 500 })
+    const rows = await db.fork().find(AppRow, { id: { $gt: after } }, { orderBy: { id: 'asc' }, limit: 500 })
     for (const { id, appKey, secretEnc, previousSecretEnc } of rows) {
       for (const sealed of [secretEnc, previousSecretEnc]) {
         if (sealed != null) yield { row: `application ${appKey}`, purpose: appKey, sealed }
