@@ -21,7 +21,11 @@ async function step<T>(name: string, work: () => Promise<T>): Promise<T> {
 }
 
 const { executeQuery } = ConnectionLease.prototype
-ConnectionLease.prototype.executeQuery = function executeOrDie(this: ConnectionLease, query: CompiledQuery, ...rest: []) {
+ConnectionLease.prototype.executeQuery = function executeOrDie(
+  this: ConnectionLease,
+  query: CompiledQuery,
+  ...rest: []
+) {
   return step(`sql ${query.sql}`, () => executeQuery.call(this, query, ...rest))
 } as typeof executeQuery
 const { write, delete: remove, open } = DirectoryDisk.prototype

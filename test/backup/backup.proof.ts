@@ -1,15 +1,18 @@
+import { execFileSync } from 'node:child_process'
 import { chmod, copyFile, mkdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { execFileSync } from 'node:child_process'
 import { listBackups, verifyBackup } from '@plinth/backup/parts'
 import { type ConnectionSettings, withDatabase } from '@plinth/database/stored-data'
 import { rejectsWith } from '@plinth/dev/testing'
-import { everyDialect, type TestDialect } from '@plinth/dev/testing/database'
+import { createDatabase, everyDialect, type TestDialect } from '@plinth/dev/testing/database'
 import { systemClock } from '@plinth/kernel'
+import { environmentName } from '@plinth/kernel/host'
+import { defineChangeSet } from '@plinth/migrations'
 import { DirectoryDisk } from '@plinth/storage'
 import { generateX25519Identity } from 'age-encryption'
 import { CompiledQuery } from 'kysely'
 import t, { type Test } from 'tap'
+import { administrator, authorize, runProgram, startProcess } from '../fixtures/product-process.ts'
 import { changeSets, emptyDatabase, execute, filledDatabase, query } from '../move/databases.ts'
 import {
   backUp,
@@ -21,6 +24,7 @@ import {
   identity,
   type KillPoint,
   one,
+  recipient,
   restoreTo,
   type Site,
   writeFiles,
@@ -47,9 +51,13 @@ async function emptySite(t: Test, { backups, database }: Site): Promise<Site> {
 async function scratchDatabases(settings: ConnectionSettings): Promise<readonly string[]> {
   if (settings.type === 'sqlite') return []
   const sql =
-    settings.type === 'postgresql' ? 'select datname as name from pg_database' : 'select schema_name as name from information_schema.schemata'
+    settings.type === 'postgresql'
+      ? 'select datname as name from pg_database'
+      : 'select schema_name as name from information_schema.schemata'
   const rows = await query<{ name: string }>(settings, sql)
-  return rows.map(({ name }) => name).filter((name) => name.startsWith(`${settings.name.slice(0, 30)}`) && name.includes('_restore_'))
+  return rows
+    .map(({ name }) => name)
+    .filter((name) => name.startsWith(`${settings.name.slice(0, 30)}`) && name.includes('_restore_'))
 }
 
 async function assertClean(t: Test, site: Site): Promise<void> {
@@ -78,29 +86,40 @@ const killPoints: readonly (readonly [string, KillPoint])[] = [
 ]
 
 for (const { dialect, skip } of everyDialect) {
-  t.test(`${dialect}: every row, file and setting is restored with the secret key only`, { ...options, skip }, async (t) => {
-    const site = await filledSite(t, dialect)
-    const before = await digestsOf(site.database)
-    const manifest = await backUp(site)
-    t.same(manifest.rows, before.reduce((sum, text) => sum + Number(text.split(' ')[1]), 0))
-    t.equal(manifest.files, 40)
-    const target = await emptySite(t, site)
-    const { written, besides } = await restoreTo(target, manifest.id)
-    t.same(await digestsOf(target.database), before, 'every row is equal')
-    t.same([...written].sort(), ['.env', 'data/master.key', 'environment.env'])
-    t.same(besides, [])
-    for (const file of await filesIn(join(site.root, 'storage'))) {
-      if (file.includes('/.')) continue
-      const other = join(target.root, file.slice(site.root.length))
-      t.ok((await readFile(file)).equals(await readFile(other)), 'the file is equal')
-    }
-    t.equal(await readFile(join(target.root, '.env'), 'utf8'), 'PLATFORM_DATABASE_NAME=shop\n', 'without the secret key')
-    const everything = await Promise.all((await filesIn(site.backups)).map((file) => readFile(file)))
-    t.notOk(Buffer.concat(everything).includes('0123456789abcdef0123'), 'the master key is encrypted')
-    await assertClean(t, site)
-    await assertClean(t, target)
-    await rejectsWith(t, restoreTo(target, manifest.id), { code: 'PLINTH_BACKUP_TARGET' })
-  })
+  t.test(
+    `${dialect}: every row, file and setting is restored with the secret key only`,
+    { ...options, skip },
+    async (t) => {
+      const site = await filledSite(t, dialect)
+      const before = await digestsOf(site.database)
+      const manifest = await backUp(site)
+      t.same(
+        manifest.rows,
+        before.reduce((sum, text) => sum + Number(text.split(' ')[1]), 0),
+      )
+      t.equal(manifest.files, 40)
+      const target = await emptySite(t, site)
+      const { written, besides } = await restoreTo(target, manifest.id)
+      t.same(await digestsOf(target.database), before, 'every row is equal')
+      t.same([...written].sort(), ['.env', 'data/master.key', 'environment.env'])
+      t.same(besides, [])
+      for (const file of await filesIn(join(site.root, 'storage'))) {
+        if (file.includes('/.')) continue
+        const other = join(target.root, file.slice(site.root.length))
+        t.ok((await readFile(file)).equals(await readFile(other)), 'the file is equal')
+      }
+      t.equal(
+        await readFile(join(target.root, '.env'), 'utf8'),
+        'PLATFORM_DATABASE_NAME=shop\n',
+        'without the secret key',
+      )
+      const everything = await Promise.all((await filesIn(site.backups)).map((file) => readFile(file)))
+      t.notOk(Buffer.concat(everything).includes('0123456789abcdef0123'), 'the master key is encrypted')
+      await assertClean(t, site)
+      await assertClean(t, target)
+      await rejectsWith(t, restoreTo(target, manifest.id), { code: 'PLINTH_BACKUP_TARGET' })
+    },
+  )
 
   t.test(`${dialect}: a backup that is killed is complete or cleaned up`, { ...options, skip }, async (t) => {
     const site = await filledSite(t, dialect, 5)
@@ -110,7 +129,8 @@ for (const { dialect, skip } of everyDialect) {
       if (killed) kills++
       else t.comment(`not killed: ${place}: ${stderr.slice(-1_000)}`)
       const { complete } = await listBackups(directoryPlace(site.backups))
-      for (const { id } of complete) t.equal((await verifyBackup({ place: directoryPlace(site.backups), id, signal, identity })).id, id)
+      for (const { id } of complete)
+        t.equal((await verifyBackup({ place: directoryPlace(site.backups), id, signal, identity })).id, id)
     }
     t.ok(kills >= 12, `the process died at ${kills} places`)
     const { id = '', stderr } = await backUpInProcess(site)
@@ -132,7 +152,9 @@ for (const { dialect, skip } of everyDialect) {
       for (; !isEnding; writes++) {
         // Both tables change in one transaction, so a snapshot contains equal numbers.
         await db.transaction().execute(async (transaction) => {
-          await transaction.executeQuery(CompiledQuery.raw('update money_account set version = version + 1 where id = 1'))
+          await transaction.executeQuery(
+            CompiledQuery.raw('update money_account set version = version + 1 where id = 1'),
+          )
           await transaction.executeQuery(CompiledQuery.raw('update iam_user set version = version + 1 where id = 1'))
         })
       }
@@ -165,7 +187,12 @@ for (const { dialect, skip } of everyDialect) {
         backUp(site, {
           afterLoad: async () => {
             steps.push('loaded')
-            await execute(await scratchOf(), ...(dialect === 'sqlite' ? ['pragma foreign_keys = off'] : []), ...referencesOff(dialect), sql)
+            await execute(
+              await scratchOf(),
+              ...(dialect === 'sqlite' ? ['pragma foreign_keys = off'] : []),
+              ...referencesOff(dialect),
+              sql,
+            )
           },
         }),
         { code: 'PLINTH_BACKUP_PROOF' },
@@ -225,10 +252,19 @@ t.test('a damaged backup is rejected, and nothing is restored', options, async (
     await plant(join(copy.backups, id))
     const target = await emptySite(t, copy)
     await rejectsWith(t, restoreTo(target, id), { code: 'PLINTH_BACKUP_DAMAGED' }, name)
-    await rejectsWith(t, verifyBackup({ place: directoryPlace(copy.backups), id, signal }), { code: 'PLINTH_BACKUP_DAMAGED' }, name)
-    t.same((await filesIn(target.root)).filter((file) => !file.includes('/.drafts')), [], 'nothing was written')
+    await rejectsWith(
+      t,
+      verifyBackup({ place: directoryPlace(copy.backups), id, signal }),
+      { code: 'PLINTH_BACKUP_DAMAGED' },
+      name,
+    )
+    t.same(
+      (await filesIn(target.root)).filter((file) => !file.includes('/.drafts')),
+      [],
+      'nothing was written',
+    )
     const { database } = target
-    if (database.type === 'sqlite') await t.rejects(stat(database.file), { code: 'ENOENT' })
+    if (database.type === 'sqlite') await rejectsWith(t, stat(database.file), { code: 'ENOENT' })
   }
   const target = await emptySite(t, site)
   await rejectsWith(t, restoreTo(target, id, { key: await generateX25519Identity() }), { code: 'PLINTH_BACKUP_KEY' })
@@ -240,9 +276,11 @@ t.test('a damaged backup is rejected, and nothing is restored', options, async (
 t.test('a backup of another schema is rejected or restored on request', options, async (t) => {
   const site = await filledSite(t, 'sqlite', 5)
   const { id } = await backUp(site)
-  const more = { id: '9999-add-table' }
   const [first = { plugin: '', changeSets: [] }, ...rest] = changeSets
-  const added = (await import('@plinth/migrations')).defineChangeSet({ ...more, up: ({ schema, type }) => schema.createTable('new_table').addColumn('id', type.id, (c) => c.primaryKey()) })
+  const added = defineChangeSet({
+    id: '9999-add-table',
+    up: ({ schema, type }) => [schema.createTable('new_table').addColumn('id', type.id, (c) => c.primaryKey())],
+  })
   const newer = [{ ...first, changeSets: [...first.changeSets, added] }, ...rest]
   const target = await emptySite(t, site)
   await rejectsWith(t, restoreTo(target, id, { changeSets: newer }), { code: 'PLINTH_BACKUP_SCHEMA_OLDER' })
@@ -265,17 +303,26 @@ for (const dialect of ['postgresql', 'mariadb'] as const) {
       await writeFile(join(tools, name), `#!/bin/sh\n${script}\n`)
       await chmod(join(tools, name), 0o755)
     }
-    const older = dialect === 'postgresql' ? 'pg_dump (PostgreSQL) 9.6.1' : 'mariadb-dump  Ver 10.19 Distrib 10.3.1-MariaDB'
+    const older =
+      dialect === 'postgresql' ? 'pg_dump (PostgreSQL) 9.6.1' : 'mariadb-dump  Ver 10.19 Distrib 10.3.1-MariaDB'
     await rejectsWith(t, backUp(site, { toolsDirectory: tools }), { code: 'PLINTH_BACKUP_TOOL' }, 'missing')
     await program(dump, `echo "${older}"`)
-    await rejectsWith(t, backUp(site, { toolsDirectory: tools }), { code: 'PLINTH_BACKUP_TOOL' }, 'older than the server')
+    await rejectsWith(
+      t,
+      backUp(site, { toolsDirectory: tools }),
+      { code: 'PLINTH_BACKUP_TOOL' },
+      'older than the server',
+    )
     await program(dump, 'echo "something else"')
     await rejectsWith(t, backUp(site, { toolsDirectory: tools }), { code: 'PLINTH_BACKUP_TOOL' }, 'another program')
     const [ranDump, ranLoad] = [real(dump), real(load)]
     await program(load, `exec ${ranLoad} "$@"`)
-    const cut = dialect === 'postgresql' ? `${ranDump} "$@"; for f in "$@"; do case $f in --file=*) d="\${f#--file=}"; ls "$d"/*.dat.gz | head -3 | tail -1 | xargs truncate --size=5;; esac; done` : `${ranDump} "$@" | head --bytes=300000`
+    const cut =
+      dialect === 'postgresql'
+        ? `${ranDump} "$@"; for f in "$@"; do case $f in --file=*) d="\${f#--file=}"; ls "$d"/*.dat.gz | head -3 | tail -1 | xargs truncate --size=5;; esac; done`
+        : `${ranDump} "$@" | head --bytes=300000`
     await program(dump, `case "$1" in --version) exec ${ranDump} --version;; esac\n${cut}`)
-    await rejectsWith(t, backUp(site, { toolsDirectory: tools }), { code: /PLINTH_BACKUP_(DUMP|PROOF)/ }, 'a cut dump')
+    await rejectsWith(t, backUp(site, { toolsDirectory: tools }), { code: 'PLINTH_BACKUP_DUMP' }, 'a cut dump')
     await program(dump, `case "$1" in --version) exec ${ranDump} --version;; esac\necho "disk full" >&2; exit 1`)
     await rejectsWith(t, backUp(site, { toolsDirectory: tools }), { code: 'PLINTH_BACKUP_DUMP' }, 'an exit code')
     t.same(await filesIn(site.backups), [], 'nothing is left')
@@ -293,13 +340,14 @@ t.test('a full disk fails the backup, and the old backup stays', options, async 
       get(disk, name) {
         if (name !== 'write') return Reflect.get(disk, name).bind(disk)
         return async (path: string, content: AsyncIterable<Uint8Array>) => {
-          if (path.endsWith('contents.age')) throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })
+          if (path.endsWith('contents.age'))
+            throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })
           return disk.write(path, content)
         }
       },
     }),
   }
-  await t.rejects(backUp(site, { place: full }), { code: 'ENOSPC' })
+  await rejectsWith(t, backUp(site, { place: full }), { code: 'PLINTH_BACKUP_FAILED' })
   const { complete, unfinished } = await listBackups(place)
   t.same([complete.map((one) => one.id), unfinished], [[id], []])
   await assertClean(t, site)
@@ -337,3 +385,56 @@ t.test('settings that exist are kept, and other files and keys are never replace
   t.same(besides, ['.env.restored'])
   t.equal(await readFile(join(target.root, '.env'), 'utf8'), 'PLATFORM_HTTP_PORT=1\n')
 })
+
+const productFile = `
+import { defineProduct } from '@plinth/kernel'
+import { operations } from '@plinth/presets/operations'
+import { platform } from '@plinth/presets/platform'
+export default defineProduct({ name: 'shop', plugins: [...platform, ...operations] })
+`
+
+for (const { dialect, skip } of everyDialect) {
+  t.test(`${dialect}: the commands back up and restore a product that runs`, { ...options, skip }, async (t) => {
+    const folder = t.testdir({ first: { 'plinth.config.ts': productFile }, second: { 'plinth.config.ts': productFile } })
+    const [first, second] = [join(folder, 'first'), join(folder, 'second')]
+    const backups = join(folder, 'backups')
+    const [db, empty] = [await createDatabase(dialect), await createDatabase(dialect)]
+    t.teardown(() => db.drop())
+    t.teardown(() => empty.drop())
+    const settings = (config: object) =>
+      [
+        ...(dialect === 'sqlite' ? [] : Object.entries(config).map(([key, value]) => `${environmentName(key)}=${value}`)),
+        `PLATFORM_BACKUP_RECIPIENT=${recipient}`,
+        `PLATFORM_BACKUP_DIRECTORY=${backups}`,
+        '',
+      ].join('\n')
+    await writeFile(join(first, '.env'), settings(db.config))
+    await writeFile(join(folder, 'key.txt'), `${identity}\n`)
+    await mkdir(join(first, 'data/storage'), { recursive: true })
+    await writeFile(join(first, 'data/storage/signing.key'), `${'k'.repeat(43)}\n`, { mode: 0o600 })
+    const run = async (directory: string, ...words: readonly string[]) => {
+      const outcome = await runProgram([...words, '--json', '--product', join(directory, 'plinth.config.ts')], administrator.password)
+      t.equal(outcome.code, 0, `${words.join(' ')}: ${outcome.stderr.slice(-2_000)}`)
+      return JSON.parse(outcome.stdout === '' ? '{}' : outcome.stdout)
+    }
+    await run(first, 'migrate')
+    await run(first, 'admin', 'create', '--username', administrator.username, '--password-stdin')
+    const original = await startProcess(t, join(first, 'plinth.config.ts'), {})
+    await authorize(original.url)
+    const { id, earlierFailures } = await run(first, 'backup', 'create')
+    t.same(earlierFailures, [])
+    await original.end('SIGTERM')
+    t.same((await run(first, 'backup', 'list')).backups.map((one: { id: string }) => one.id), [id])
+    await run(first, 'backup', 'verify', id)
+    t.same(await run(first, 'backup', 'prune'), { expired: [], failed: [] })
+    const key = join(folder, 'key.txt')
+    const target = dialect === 'sqlite' ? `PLATFORM_BACKUP_DIRECTORY=${backups}\n` : settings(empty.config)
+    await writeFile(join(second, '.env'), target)
+    const { besides, written } = await run(second, 'backup', 'restore', id, '--identity', key)
+    t.same(besides, ['.env.restored'])
+    t.ok(written.includes('data/storage/signing.key'), written.join(', '))
+    const restored = await startProcess(t, join(second, 'plinth.config.ts'), {})
+    t.match(await authorize(restored.url), { authorization: /^Bearer ./ }, 'the administrator signs in')
+    await restored.end('SIGTERM')
+  })
+}

@@ -20,7 +20,10 @@ t.test('a backup of SQLite is restored with the secret key, and nothing is left 
   const target = { root: join(root, 'restored'), database: await emptyDatabase(t, 'sqlite'), backups: site.backups }
   await restoreTo(target, manifest.id)
   t.same(await digestsOf(target.database), await digestsOf(site.database))
-  t.equal(await readFile(join(target.root, 'data/master.key'), 'utf8'), await readFile(join(root, 'data/master.key'), 'utf8'))
+  t.equal(
+    await readFile(join(target.root, 'data/master.key'), 'utf8'),
+    await readFile(join(root, 'data/master.key'), 'utf8'),
+  )
   t.same(await filesIn(join(root, 'work')), [])
   await rejectsWith(t, restoreTo(target, manifest.id), { code: 'PLINTH_BACKUP_TARGET' })
 })

@@ -5,7 +5,7 @@ import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type BackupContext, type CreateOptions, createBackup, type Place, restoreBackup } from '@plinth/backup/parts'
-import { type ConnectionSettings, findStoredTables, digestOf, withDatabase } from '@plinth/database/stored-data'
+import { type ConnectionSettings, digestOf, findStoredTables, withDatabase } from '@plinth/database/stored-data'
 import { waitForProcessEnd } from '@plinth/dev/testing'
 import { systemClock } from '@plinth/kernel'
 import { DirectoryDisk } from '@plinth/storage'
@@ -48,7 +48,7 @@ export const optionsOf = (site: Site, more: Partial<CreateOptions> = {}): Create
   recipient,
   stateFiles: [join(site.root, '.env'), join(site.root, 'data/master.key')],
   environment: { PLATFORM_HTTP_PORT: '8080' },
-  product: 'quickstart 1.0.0',
+  product: { name: 'quickstart', version: '1.0.0' },
   plugins: { database: '1.0.0' },
   record: async () => {},
   signal: new AbortController().signal,
@@ -62,7 +62,11 @@ export const backUp = (site: Site, more: Partial<CreateOptions> = {}) => createB
 export const restoreTo = (
   site: Site,
   id: string,
-  { key = identity, allowsOlderSchema = false, ...more }: { key?: string; allowsOlderSchema?: boolean } & Partial<BackupContext> = {},
+  {
+    key = identity,
+    allowsOlderSchema = false,
+    ...more
+  }: { key?: string; allowsOlderSchema?: boolean } & Partial<BackupContext> = {},
 ) =>
   restoreBackup({
     ...contextOf(site),

@@ -1,7 +1,16 @@
 import { readFile } from 'node:fs/promises'
 import { userInfo } from 'node:os'
-import { database } from '@plinth/database'
-import { type CommandDeclaration, type CommandInvocation, errorReason, type Kernel, kernel, service, stateFile, writeAuditEntry } from '@plinth/kernel'
+import type { database } from '@plinth/database'
+import {
+  type CommandDeclaration,
+  type CommandInvocation,
+  errorReason,
+  type Kernel,
+  type kernel,
+  service,
+  stateFile,
+  writeAuditEntry,
+} from '@plinth/kernel'
 import { type BackupContext, createBackup, removeDeadRuns } from './create.ts'
 import { backupError } from './errors.ts'
 import type { Manifest } from './format.ts'
@@ -35,24 +44,29 @@ const create: Command = {
     const { plugins, product, settingsFile } = services.kernel
     const manifest = await createBackup({
       ...settings,
-      stateFiles: [settingsFile, ...[...services.kernel.contributions(stateFile).values()].map((path) => path())].filter(
-        (path) => path !== undefined,
-      ),
+      stateFiles: [
+        settingsFile,
+        ...[...services.kernel.contributions(stateFile).values()].map((path) => path()),
+      ].filter((path) => path !== undefined),
       environment: Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith('PLATFORM_'))),
-      product: `${product.name} ${product.version}`,
+      product,
       plugins: Object.fromEntries(plugins.map(({ id, version }) => [id, version])),
       record: (id) => audit(services, id),
       signal,
       onProgress: output.progress,
       examine,
     })
-    const removed = await prune(settings, manifest.id)
+    const removed = await prune(settings, product.name, manifest.id)
     const { objects, ...summary } = manifest
     output.result({ ...summary, objects: objects.length, removed }, createdText(manifest, removed, settings.place))
   },
 }
 
-function createdText({ id, rows, tables, files, bytes, earlierFailures }: Manifest, removed: readonly string[], place: Place) {
+function createdText(
+  { id, rows, tables, files, bytes, earlierFailures }: Manifest,
+  removed: readonly string[],
+  place: Place,
+) {
   return [
     `Backup ${id} is complete and proven: ${rows} rows of ${tables} tables, ${files} files, ${megabytes(bytes)} in ${place.name}.`,
     ...(earlierFailures.length === 0
@@ -62,10 +76,17 @@ function createdText({ id, rows, tables, files, bytes, earlierFailures }: Manife
   ].join('\n')
 }
 
-/** Deletes the backups that the retention does not keep. Returns their ids. */
-async function prune({ place, retention }: BackupSettings, justMade?: string, isRehearsal = false): Promise<readonly string[]> {
+/** Deletes the backups of this product that the retention does not keep. Returns their ids. */
+async function prune(
+  { place, retention }: BackupSettings,
+  product: string,
+  justMade?: string,
+  isRehearsal = false,
+): Promise<readonly string[]> {
   const { complete } = await listBackups(place)
-  const dated = complete.map(({ id, createdAt }) => ({ id, createdAt: Date.parse(createdAt) }))
+  const dated = complete
+    .filter((one) => one.product === product)
+    .map(({ id, createdAt }) => ({ id, createdAt: Date.parse(createdAt) }))
   const expired = expiredBackups(dated, retention, justMade).map(({ id }) => id)
   if (!isRehearsal) for (const id of expired) await new Vault(place, id).remove()
   return expired
@@ -78,7 +99,13 @@ const list: Command = {
   async run({ own }, { output }) {
     const { place } = own(backupSettings)
     const { complete, unfinished } = await listBackups(place)
-    const rows = complete.map((one) => [one.id, one.provenAt, megabytes(one.bytes), String(one.rows), String(one.files)])
+    const rows = complete.map((one) => [
+      one.id,
+      one.provenAt,
+      megabytes(one.bytes),
+      String(one.rows),
+      String(one.files),
+    ])
     const value = {
       backups: complete.map(({ objects, ...summary }) => ({ ...summary, objects: objects.length })),
       unfinished: unfinished.map(([{ id }]) => id),
@@ -103,7 +130,10 @@ const verify: Command = {
     const { place } = own(backupSettings)
     const { id, objects, bytes } = await verifyBackup({ place, id: args[0] ?? '', signal, ...identity })
     const how = 'identity' in identity ? 'can be decrypted' : 'has the stored hashes'
-    output.result({ id, objects: objects.length, bytes }, `Backup ${id} is intact: each of its ${objects.length} objects ${how}.`)
+    output.result(
+      { id, objects: objects.length, bytes },
+      `Backup ${id} is intact: each of its ${objects.length} objects ${how}.`,
+    )
   },
 }
 
@@ -142,13 +172,13 @@ const pruneCommand: Command = {
   summary: 'delete the backups that the retention does not keep, and what is left of failed runs',
   setsUp: 'needed',
   options: [{ flags: '--dry-run', description: 'only list them' }],
-  async run({ own }, { output, options }) {
+  async run({ own, services }, { output, options }) {
     const settings = own(backupSettings)
     const isRehearsal = options['dryRun'] === true
     const failed = isRehearsal
       ? (await listBackups(settings.place)).unfinished.map(([{ id }]) => id)
       : await removeDeadRuns(settings)
-    const expired = await prune(settings, undefined, isRehearsal)
+    const expired = await prune(settings, services.kernel.product.name, undefined, isRehearsal)
     const ids = [...expired, ...failed]
     const action = isRehearsal ? 'Would delete' : 'Deleted'
     output.result({ expired, failed }, ids.length === 0 ? 'Nothing to delete.' : `${action}: ${ids.join(', ')}.`)
@@ -165,9 +195,14 @@ const audit = ({ kernel, database }: Runtime['services'], id: string) =>
 
 async function readIdentity({ options }: CommandInvocation): Promise<string> {
   const { identity } = options
-  if (typeof identity !== 'string') throw backupError('PLINTH_BACKUP_OPTIONS', { reason: 'the option --identity is missing' })
+  if (typeof identity !== 'string')
+    throw backupError('PLINTH_BACKUP_OPTIONS', { reason: 'the option --identity is missing' })
   return readFile(identity, 'utf8').catch((error: unknown) => {
-    throw backupError('PLINTH_BACKUP_OPTIONS', { reason: `the identity file cannot be read (${errorReason(error)})` }, error)
+    throw backupError(
+      'PLINTH_BACKUP_OPTIONS',
+      { reason: `the identity file cannot be read (${errorReason(error)})` },
+      error,
+    )
   })
 }
 

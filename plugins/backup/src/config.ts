@@ -38,7 +38,8 @@ export const keys = {
     title: { en: 'Disk of backups', 'zh-CN': '备份磁盘' },
     description: {
       en: 'Name of a private storage disk, for example of a bucket. Backups are then stored there, below the directory "backups". Empty: platform.backup.directory is used.',
-      'zh-CN': '私有存储磁盘的名称，例如存储桶。备份存放在该磁盘的 backups 目录下。留空则使用 platform.backup.directory。',
+      'zh-CN':
+        '私有存储磁盘的名称，例如存储桶。备份存放在该磁盘的 backups 目录下。留空则使用 platform.backup.directory。',
     },
     default: '',
     maxLength: 64,

@@ -2,14 +2,23 @@ import { createReadStream } from 'node:fs'
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import { type ConnectionSettings, type StoredDatabase, withDatabase } from '@plinth/database/stored-data'
-import { type Clock, type CommandFinding, errorCodeOf, errorReason, isPlinthError } from '@plinth/kernel'
+import { type Clock, type CommandFinding, errorCodeOf, errorReason, isBusinessError, isPlinthError } from '@plinth/kernel'
 import { makePrivateDirectory, mayProcessBeAlive, processIdentity } from '@plinth/kernel/host'
 import { Migrator } from '@plinth/migrations'
 import type { Disk, KeptFiles } from '@plinth/storage'
 import { Encrypter } from 'age-encryption'
 import { backupError } from './errors.ts'
 import { backupId, type Contents, type Entry, type Manifest, type Run } from './format.ts'
-import { differenceOf, digestTables, engineOf, isScratchName, locationOf, type SnapshotContext, scratchName, scratchOf } from './snapshots.ts'
+import {
+  differenceOf,
+  digestTables,
+  engineOf,
+  isScratchName,
+  locationOf,
+  type SnapshotContext,
+  scratchName,
+  scratchOf,
+} from './snapshots.ts'
 import { listBackups, type Place, Vault } from './vault.ts'
 
 export interface BackupContext extends Pick<SnapshotContext, 'changeSets' | 'toolsDirectory'> {
@@ -29,7 +38,7 @@ export interface CreateOptions extends BackupContext {
   readonly stateFiles: readonly string[]
   /** Variables of the process environment that configure the product. */
   readonly environment: Readonly<Record<string, string | undefined>>
-  readonly product: string
+  readonly product: { readonly name: string; readonly version: string }
   readonly plugins: Readonly<Record<string, string>>
   /** Called when the database is found to be complete, before it is copied. */
   readonly record: (id: string) => Promise<void>
@@ -43,7 +52,7 @@ export interface CreateOptions extends BackupContext {
 
 /** Name of the file that contains the variables of the process environment. */
 export const environmentFile = 'environment.env'
-/** A run on another host that is older than this does not count as running. */
+/** Time limit of a run in milliseconds. An older run on another host does not count as running. */
 const maxRunMs = 24 * 60 * 60 * 1000
 /** Interval in milliseconds for keeping deleted files; see `Disk.keepDeleted`. */
 const renewMs = 60_000
@@ -75,12 +84,15 @@ export async function createBackup(options: CreateOptions): Promise<Manifest> {
   const scratch = scratchName(database, vault.id)
   await vault.writeText('run.json', { startedAt: Math.floor(now), host, space, pid, scratch } satisfies Run)
   const work = join(workDirectory, vault.id)
+  const ends = AbortSignal.any([signal, AbortSignal.timeout(maxRunMs)])
   try {
     await makePrivateDirectory(work)
-    return await new BackupRun(options, vault, work, scratch).run()
+    return await new BackupRun({ ...options, signal: ends }, vault, work, scratch).run()
   } catch (error) {
     await vault.remove().catch(() => undefined)
-    throw error
+    signal.throwIfAborted()
+    if (isPlinthError(error) || isBusinessError(error)) throw error
+    throw backupError('PLINTH_BACKUP_FAILED', { reason: errorReason(error) }, error)
   } finally {
     await rm(work, { recursive: true, force: true })
   }
@@ -170,7 +182,8 @@ class BackupRun {
       const manifest: Manifest = {
         format: 1,
         id: this.#vault.id,
-        product: this.#options.product,
+        product: this.#options.product.name,
+        productVersion: this.#options.product.version,
         createdAt: new Date(createdAt).toISOString(),
         provenAt: new Date(clock.now()).toISOString(),
         recipient,
@@ -302,7 +315,9 @@ const configurationOf = (scratch: ConnectionSettings): Readonly<Record<string, s
 /** Returns the path of a file relative to the root, with `/`. Files outside of the root get the path `outside/<name>`. */
 function statePath(root: string, file: string): string {
   const path = relative(root, file).split(sep).join('/')
-  return path.startsWith('../') || path.includes(':') || path.startsWith('/') ? `outside/${file.split(sep).at(-1)}` : path
+  return path.startsWith('../') || path.includes(':') || path.startsWith('/')
+    ? `outside/${file.split(sep).at(-1)}`
+    : path
 }
 
 /** Removes the lines with secret keys of age: the key of the backup must not be on the machine. */

@@ -17,6 +17,8 @@ export const backupError = errorTable({
     Run the command again. If it fails again, check the disk and the database. The unfinished backup was removed.`,
   PLINTH_BACKUP_CHECKS: `The backup is not complete, because {{count}} check(s) fail on its restored copy that succeed on the database:{{checks}}
     Correct the cause, and make the backup again. The unfinished backup was removed.`,
+  PLINTH_BACKUP_FAILED: `The backup failed: {{reason}}.
+    Correct the cause, for example free space on the disk, and make the backup again. The unfinished backup was removed.`,
   PLINTH_BACKUP_UNKNOWN: `There is no complete backup "{{id}}" in {{place}}.
     Run \`plinth backup list\`, and check platform.backup.directory and platform.backup.disk.`,
   PLINTH_BACKUP_KEY: `The identity file does not contain the secret key of this backup. Nothing was restored. The backup needs the key of the recipient {{recipient}}.

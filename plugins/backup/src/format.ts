@@ -22,7 +22,9 @@ export type StoredObject = Static<typeof storedObject>
 const manifest = Type.Object({
   format: Type.Literal(1),
   id: text,
+  /** Name of the product. Several products may use one directory. */
   product: text,
+  productVersion: text,
   /** Times are ISO 8601 in UTC. */
   createdAt: text,
   provenAt: text,

@@ -3,10 +3,10 @@ import { database } from '@plinth/database'
 import { moveContext } from '@plinth/database/stored-data'
 import { auditTexts, definePlugin, healthCheck, kernel } from '@plinth/kernel'
 import { DirectoryDisk, storage } from '@plinth/storage'
+import { AgeCheck } from './age-check.ts'
 import { type BackupSettings, backupSettings, commands } from './commands.ts'
 import { keys } from './config.ts'
-import { assertRecipient } from './create.ts'
-import { listBackups, type Place } from './vault.ts'
+import type { Place } from './vault.ts'
 
 const audited = {
   backup: {
@@ -30,7 +30,7 @@ export default definePlugin({
   config: keys,
   configGroups: { backup: { en: 'Backup', 'zh-CN': '备份' } },
   commands,
-  setup({ services, config, root, clock, provide, contribute }) {
+  setup({ services, config, root, roles, clock, provide, contribute }) {
     const { storage, moveContext } = services
     const { source, changeSets } = moveContext
     const diskName = config.get('platform.backup.disk')
@@ -65,14 +65,12 @@ export default definePlugin({
       },
     }
     provide(backupSettings, settings)
+    const age = new AgeCheck({ place, recipient, maxAgeMs: () => config.get('platform.backup.max-age'), clock })
     contribute(healthCheck, 'backup', async () => {
-      if (recipient === '') return
-      assertRecipient(recipient)
-      const [newest] = (await listBackups(place)).complete
-      const ageMs = clock.now() - Date.parse(newest?.createdAt ?? new Date(0).toISOString())
-      if (ageMs <= config.get('platform.backup.max-age')) return
-      const text = newest === undefined ? 'There is no complete backup' : `The newest backup is from ${newest.createdAt}`
-      return { warnings: [`${text}. Run \`plinth backup create\`.`] }
+      // An instance must not wait for the place of the backups, because it serves without it.
+      const checked = age.refresh()
+      if (roles.has('cli')) await checked
+      return { warnings: age.warnings }
     })
   },
 })

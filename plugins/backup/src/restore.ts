@@ -6,7 +6,6 @@ import { type ConnectionSettings, tableNamesOf, withDatabase } from '@plinth/dat
 import { errorCodeOf, errorReason, isPlinthError } from '@plinth/kernel'
 import { makePrivateDirectory } from '@plinth/kernel/host'
 import { compileChangeSets, type PluginChangeSets } from '@plinth/migrations'
-import { pathProblem } from '@plinth/storage'
 import type { BackupContext } from './create.ts'
 import { backupError } from './errors.ts'
 import { type Contents, type Entry, type Manifest, parseContents } from './format.ts'
@@ -36,9 +35,12 @@ export interface RestoreResult {
  *
  * @throws PlinthError `PLINTH_BACKUP_UNKNOWN`, `PLINTH_BACKUP_DAMAGED`, `PLINTH_BACKUP_KEY`
  */
-export async function verifyBackup(
-  { place, id, identity, signal }: Pick<RestoreOptions, 'place' | 'id' | 'signal'> & { readonly identity?: string },
-): Promise<Manifest> {
+export async function verifyBackup({
+  place,
+  id,
+  identity,
+  signal,
+}: Pick<RestoreOptions, 'place' | 'id' | 'signal'> & { readonly identity?: string }): Promise<Manifest> {
   const { vault, manifest } = await openBackup(place, id)
   const identities = identity === undefined ? undefined : await readIdentities(identity, manifest.recipient)
   for (const object of manifest.objects) {
@@ -60,14 +62,15 @@ async function readContents(vault: Vault, manifest: Manifest, identities: readon
   const stored = new Set(manifest.objects.map(({ name }) => name))
   const missing = contents.entries.find(({ object }) => !stored.has(object))
   if (missing !== undefined) throw vault.damaged(`its manifest does not list ${missing.object}`)
-  const unsafe = contents.entries.find(({ path }) => path !== '.env' && pathProblem(path) !== undefined && !isStatePath(path))
+  const unsafe = contents.entries.find(({ path }) => !isRelativePath(path))
   if (unsafe !== undefined) throw vault.damaged('it contains a path that leads outside of its directory')
   return contents
 }
 
-/** True for a relative path without `..`. Names of settings may begin with a dot. */
-const isStatePath = (path: string) =>
-  path.split('/').every((segment) => segment !== '' && segment !== '.' && segment !== '..' && !/[\\:]/.test(segment))
+/** True for a path that stays in its directory. The list of contents may be forged, because everybody can encrypt for a recipient. */
+const isRelativePath = (path: string) =>
+  path.split('/').every((segment) => !['', '.', '..'].includes(segment)) &&
+  (process.platform !== 'win32' || !/[\\:]/.test(path))
 
 /**
  * Restores a backup into an empty database, the disks and the directory of the product. Everything is decrypted and
@@ -130,7 +133,10 @@ async function assertEmpty(database: ConnectionSettings): Promise<void> {
 }
 
 /** @throws PlinthError `PLINTH_BACKUP_SCHEMA_NEWER`, `PLINTH_BACKUP_SCHEMA_OLDER` */
-function assertSchema({ changeSets: stored }: Contents, { changeSets, database, allowsOlderSchema }: RestoreOptions): void {
+function assertSchema(
+  { changeSets: stored }: Contents,
+  { changeSets, database, allowsOlderSchema }: RestoreOptions,
+): void {
   const nameOf = ({ plugin, id }: { readonly plugin: string; readonly id: string }) => `${plugin}/${id}`
   const known = new Set(compileChangeSets(changeSets, database.type).map(nameOf))
   const applied = new Set(stored.map(nameOf))
@@ -149,7 +155,9 @@ const firstOf = (names: readonly string[]) =>
 const appliedOf = (changeSets: readonly PluginChangeSets[], { changeSets: applied }: Contents) =>
   changeSets.map((one) => ({
     ...one,
-    changeSets: one.changeSets.filter(({ id }) => applied.some((other) => other.plugin === one.plugin && other.id === id)),
+    changeSets: one.changeSets.filter(({ id }) =>
+      applied.some((other) => other.plugin === one.plugin && other.id === id),
+    ),
   }))
 
 /** Creates the database under a temporary name, compares all rows, and passes a function that gives it its name. */
@@ -193,7 +201,9 @@ async function withScratch<T>(
 function diskOf({ disks }: RestoreOptions, { disk }: Entry) {
   const found = disks.get(disk)
   if (found !== undefined) return found
-  throw backupError('PLINTH_BACKUP_TARGET', { reason: `the storage disk "${disk}" is not loaded or not listed in platform.backup.disks` })
+  throw backupError('PLINTH_BACKUP_TARGET', {
+    reason: `the storage disk "${disk}" is not loaded or not listed in platform.backup.disks`,
+  })
 }
 
 /**
@@ -226,7 +236,8 @@ async function planFiles(options: RestoreOptions, { entries }: Contents, vault: 
         written.push(entry.path)
       } else if (!existing.equals(await collect(vault.unseal(entry, identities)))) {
         // The settings of the target exist if it uses a database server.
-        if (isKey) throw backupError('PLINTH_BACKUP_TARGET', { reason: `the file ${entry.path} exists with another content` })
+        if (isKey)
+          throw backupError('PLINTH_BACKUP_TARGET', { reason: `the file ${entry.path} exists with another content` })
         state.push([`${file}.restored`, entry])
         besides.push(`${entry.path}.restored`)
       }

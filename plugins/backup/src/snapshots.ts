@@ -79,7 +79,9 @@ export function differenceOf(expected: TableDigests, found: TableDigests): strin
     const other = foundOf.get(table)
     if (other?.sum === sum && other.rows === rows) return []
     if (other === undefined) return [`the table ${table} is missing`]
-    return [other.rows === rows ? `rows of ${table} were changed` : `${table} has ${other.rows} rows instead of ${rows}`]
+    return [
+      other.rows === rows ? `rows of ${table} were changed` : `${table} has ${other.rows} rows instead of ${rows}`,
+    ]
   })
   return texts.length === 0 ? undefined : texts.slice(0, 10).join('; ')
 }
@@ -94,7 +96,7 @@ const sqlite: Engine<SqliteSettings> = {
   async version({ file }) {
     const connection = new BetterSqlite3(file, { readonly: true, fileMustExist: true })
     try {
-      return String(connection.prepare('select sqlite_version()').pluck().get())
+      return String(connection.prepare('select sqlite_version() as version').get()?.['version'])
     } finally {
       connection.close()
     }
@@ -147,7 +149,8 @@ const sqlite: Engine<SqliteSettings> = {
 
 const versionOf = async (settings: ServerSettings): Promise<string> =>
   withDatabase(settings, async ({ db }) => {
-    const sql = settings.type === 'postgresql' ? `select current_setting('server_version') as v` : 'select version() as v'
+    const sql =
+      settings.type === 'postgresql' ? `select current_setting('server_version') as v` : 'select version() as v'
     return String((await db.executeQuery<{ v: unknown }>(raw(sql))).rows[0]?.v)
   })
 
@@ -167,7 +170,11 @@ const administer = (settings: ServerSettings, sql: string) =>
   withDatabase(settings, async ({ db }) => void (await db.executeQuery(raw(sql))))
 
 /** Creates an empty database with the same text rules, and removes it if the work fails. */
-async function inNewDatabase(settings: ServerSettings, scratch: ServerSettings, work: () => Promise<void>): Promise<void> {
+async function inNewDatabase(
+  settings: ServerSettings,
+  scratch: ServerSettings,
+  work: () => Promise<void>,
+): Promise<void> {
   const created = await withDatabase(settings, async ({ db }) => {
     if (settings.type !== 'postgresql') return `create database ${quotedName(scratch)} character set utf8mb4`
     const query = raw('select datcollate as c, datctype as t from pg_database where datname = current_database()')
@@ -176,7 +183,8 @@ async function inNewDatabase(settings: ServerSettings, scratch: ServerSettings, 
     return `create database ${quotedName(scratch)} template template0 encoding 'UTF8' lc_collate ${text(c)} lc_ctype ${text(t)}`
   })
   await administer(settings, created).catch((error: unknown) => {
-    const right = settings.type === 'postgresql' ? 'the right CREATEDB' : `all rights on databases named ${settings.name}_restore_%`
+    const right =
+      settings.type === 'postgresql' ? 'the right CREATEDB' : `all rights on databases named ${settings.name}_restore_%`
     const reason = `the user ${settings.username} cannot create a database for the check; it needs ${right}`
     throw backupError('PLINTH_BACKUP_DATABASE', { place: settings.name, reason }, error)
   })

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { access, constants } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import type { Readable } from 'node:stream'
-import { errorReason } from '@plinth/kernel'
 import type { ServerSettings } from '@plinth/database/stored-data'
+import { errorReason } from '@plinth/kernel'
 import { backupError } from './errors.ts'
 
 /** Time in milliseconds in which a program must print its version. */
@@ -91,7 +91,8 @@ export async function findTool(
 ): Promise<string> {
   const { [use]: name, version } = toolSets[type]
   const searched = directory === '' ? (process.env['PATH'] ?? '').split(delimiter) : [directory]
-  const fail = (reason: string) => backupError('PLINTH_BACKUP_TOOL', { tool: name, reason, searched: searched.join(', ') })
+  const fail = (reason: string) =>
+    backupError('PLINTH_BACKUP_TOOL', { tool: name, reason, searched: searched.join(', ') })
   for (const place of searched) {
     const tool = join(place, name)
     const isFound = await access(tool, constants.X_OK).then(

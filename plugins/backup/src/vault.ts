@@ -5,7 +5,15 @@ import { errorReason } from '@plinth/kernel'
 import type { Disk } from '@plinth/storage'
 import { Decrypter, Encrypter, identityToRecipient } from 'age-encryption'
 import { backupError } from './errors.ts'
-import { type Entry, isBackupId, type Manifest, parseManifest, parseRun, type Run, type StoredObject } from './format.ts'
+import {
+  type Entry,
+  isBackupId,
+  type Manifest,
+  parseManifest,
+  parseRun,
+  type Run,
+  type StoredObject,
+} from './format.ts'
 
 /** The place of all backups: a directory, or a directory of a storage disk. */
 export interface Place {
@@ -175,7 +183,10 @@ export class Vault {
 /** Returns all complete backups, the newest first, and the runs that have not ended. */
 export async function listBackups(
   place: Place,
-): Promise<{ readonly complete: readonly Manifest[]; readonly unfinished: readonly (readonly [Vault, Run | undefined])[] }> {
+): Promise<{
+  readonly complete: readonly Manifest[]
+  readonly unfinished: readonly (readonly [Vault, Run | undefined])[]
+}> {
   const ids = new Set<string>()
   for await (const { path } of place.disk.list(place.prefix.slice(0, -1))) {
     const [id = ''] = path.slice(place.prefix.length).split('/', 1)
@@ -195,7 +206,10 @@ export async function listBackups(
 }
 
 /** @throws PlinthError `PLINTH_BACKUP_UNKNOWN`, `PLINTH_BACKUP_DAMAGED` */
-export async function openBackup(place: Place, id: string): Promise<{ readonly vault: Vault; readonly manifest: Manifest }> {
+export async function openBackup(
+  place: Place,
+  id: string,
+): Promise<{ readonly vault: Vault; readonly manifest: Manifest }> {
   const vault = new Vault(place, id)
   const text = isBackupId(id) ? await vault.readText('manifest.json') : undefined
   if (text === undefined) throw backupError('PLINTH_BACKUP_UNKNOWN', { id, place: place.name })

@@ -5,9 +5,15 @@ import { expiredBackups, type Retention } from '../src/retention.ts'
 const dayMs = 86_400_000
 const retention = fc.record({ daily: fc.nat(5), weekly: fc.nat(5), monthly: fc.nat(5) })
 const time = fc.integer({ min: Date.UTC(2020, 0, 1), max: Date.UTC(2030, 0, 1) })
-const backups = fc.array(time, { maxLength: 40 }).map((times) => times.map((createdAt, n) => ({ id: `b${n}`, createdAt })))
+const backups = fc
+  .array(time, { maxLength: 40 })
+  .map((times) => times.map((createdAt, n) => ({ id: `b${n}`, createdAt })))
 const idsOf = (list: readonly { readonly id: string }[]) => list.map(({ id }) => id).sort()
-const kept = <B extends { readonly id: string; readonly createdAt: number }>(all: readonly B[], rule: Retention, made?: string) => {
+const kept = <B extends { readonly id: string; readonly createdAt: number }>(
+  all: readonly B[],
+  rule: Retention,
+  made?: string,
+) => {
   const expired = new Set(expiredBackups(all, rule, made))
   return all.filter((backup) => !expired.has(backup))
 }
@@ -46,7 +52,8 @@ t.test('no more backups are kept than the rule allows, and each kept day has its
     fc.property(backups, retention, (all, rule) => {
       const left = kept(all, rule)
       const newestDays = [...new Set(all.map(({ createdAt }) => Math.floor(createdAt / dayMs)))].sort((a, b) => b - a)
-      const lastOfDay = (day: number) => Math.max(...all.map(({ createdAt }) => createdAt).filter((at) => Math.floor(at / dayMs) === day))
+      const lastOfDay = (day: number) =>
+        Math.max(...all.map(({ createdAt }) => createdAt).filter((at) => Math.floor(at / dayMs) === day))
       return (
         left.length <= Math.max(1, rule.daily + rule.weekly + rule.monthly) + 1 &&
         newestDays.slice(0, rule.daily).every((day) => left.some(({ createdAt }) => createdAt === lastOfDay(day)))

@@ -171,7 +171,9 @@ export class DirectoryDisk implements Disk {
     const directory = join(this.#root, keptName)
     const renew = async () => {
       await this.#makeDirectory(directory)
-      await writeFile(join(directory, 'until'), String(this.#clock.now() + keepMs), { mode: 0o600 })
+      // The file is replaced in one step, because other processes read it for each deletion.
+      await writeFile(join(directory, 'until.new'), String(this.#clock.now() + keepMs), { mode: 0o600 })
+      await rename(join(directory, 'until.new'), join(directory, 'until'))
     }
     await renew()
     const disk = new DirectoryDisk(join(directory, 'files'), 'private', this.#clock)
