@@ -72,10 +72,16 @@ export const proofs: Readonly<Record<string, Proof>> = {
     files: ['test/clocks.proof.ts'],
   },
   backup: {
-    proves: 'A backup is complete and proven or removed, and every row and file can be restored with the secret key only.',
+    proves:
+      'A backup is complete and proven or removed, and every row and file can be restored with the secret key only.',
     minutes: 8,
     group: 1,
-    paths: ['plugins/backup/src/**', 'plugins/database/src/move/**', 'plugins/storage/src/directory-disk.ts', 'test/backup/**'],
+    paths: [
+      'plugins/backup/src/**',
+      'plugins/database/src/move/**',
+      'plugins/storage/src/directory-disk.ts',
+      'test/backup/**',
+    ],
     files: ['test/backup/backup.proof.ts'],
   },
   move: {

@@ -369,6 +369,22 @@ t.test('files that are deleted during the backup are in it', options, async (t) 
   await assertClean(t, site)
 })
 
+t.test('backups on a storage disk do not contain each other', options, async (t) => {
+  const site = await filledSite(t, 'sqlite', 2)
+  const disk = new DirectoryDisk(join(site.root, 'storage/local'), 'private', systemClock)
+  const isOwn = (name: string, path: string) => name === 'local' && path.startsWith('backups/')
+  const place = { name: 'local', prefix: 'backups/', disk, isOwn }
+  const [first, second] = [await backUp(site, { place }), await backUp(site, { place })]
+  t.equal(second.files, first.files)
+  t.same(
+    (await listBackups(place)).complete.map(({ id }) => id),
+    [second.id, first.id],
+  )
+  const target = await emptySite(t, site)
+  await restoreTo(target, second.id, { place })
+  t.same(await digestsOf(target.database), await digestsOf(site.database))
+})
+
 t.test('settings that exist are kept, and other files and keys are never replaced', options, async (t) => {
   const site = await filledSite(t, 'sqlite', 2)
   const { id } = await backUp(site)
@@ -395,7 +411,10 @@ export default defineProduct({ name: 'shop', plugins: [...platform, ...operation
 
 for (const { dialect, skip } of everyDialect) {
   t.test(`${dialect}: the commands back up and restore a product that runs`, { ...options, skip }, async (t) => {
-    const folder = t.testdir({ first: { 'plinth.config.ts': productFile }, second: { 'plinth.config.ts': productFile } })
+    const folder = t.testdir({
+      first: { 'plinth.config.ts': productFile },
+      second: { 'plinth.config.ts': productFile },
+    })
     const [first, second] = [join(folder, 'first'), join(folder, 'second')]
     const backups = join(folder, 'backups')
     const [db, empty] = [await createDatabase(dialect), await createDatabase(dialect)]
@@ -403,7 +422,9 @@ for (const { dialect, skip } of everyDialect) {
     t.teardown(() => empty.drop())
     const settings = (config: object) =>
       [
-        ...(dialect === 'sqlite' ? [] : Object.entries(config).map(([key, value]) => `${environmentName(key)}=${value}`)),
+        ...(dialect === 'sqlite'
+          ? []
+          : Object.entries(config).map(([key, value]) => `${environmentName(key)}=${value}`)),
         `PLATFORM_BACKUP_RECIPIENT=${recipient}`,
         `PLATFORM_BACKUP_DIRECTORY=${backups}`,
         '',
@@ -413,7 +434,10 @@ for (const { dialect, skip } of everyDialect) {
     await mkdir(join(first, 'data/storage'), { recursive: true })
     await writeFile(join(first, 'data/storage/signing.key'), `${'k'.repeat(43)}\n`, { mode: 0o600 })
     const run = async (directory: string, ...words: readonly string[]) => {
-      const outcome = await runProgram([...words, '--json', '--product', join(directory, 'plinth.config.ts')], administrator.password)
+      const outcome = await runProgram(
+        [...words, '--json', '--product', join(directory, 'plinth.config.ts')],
+        administrator.password,
+      )
       t.equal(outcome.code, 0, `${words.join(' ')}: ${outcome.stderr.slice(-2_000)}`)
       return JSON.parse(outcome.stdout === '' ? '{}' : outcome.stdout)
     }
@@ -424,7 +448,10 @@ for (const { dialect, skip } of everyDialect) {
     const { id, earlierFailures } = await run(first, 'backup', 'create')
     t.same(earlierFailures, [])
     await original.end('SIGTERM')
-    t.same((await run(first, 'backup', 'list')).backups.map((one: { id: string }) => one.id), [id])
+    t.same(
+      (await run(first, 'backup', 'list')).backups.map((one: { id: string }) => one.id),
+      [id],
+    )
     await run(first, 'backup', 'verify', id)
     t.same(await run(first, 'backup', 'prune'), { expired: [], failed: [] })
     const key = join(folder, 'key.txt')

@@ -29,7 +29,9 @@ export class AgeCheck {
     const { clock, recipient } = this.#options
     if (recipient === '' || clock.monotonic() - this.#checkedAt < validMs) return
     this.#checkedAt = clock.monotonic()
-    this.warnings = await this.#check().catch((error: unknown) => [`The backups cannot be checked: ${errorReason(error)}`])
+    this.warnings = await this.#check().catch((error: unknown) => [
+      `The backups cannot be checked: ${errorReason(error)}`,
+    ])
   }
 
   async #check(): Promise<readonly string[]> {

@@ -5,7 +5,6 @@ import {
   type CommandDeclaration,
   type CommandInvocation,
   errorReason,
-  type Kernel,
   type kernel,
   service,
   stateFile,
@@ -176,7 +175,7 @@ const pruneCommand: Command = {
     const settings = own(backupSettings)
     const isRehearsal = options['dryRun'] === true
     const failed = isRehearsal
-      ? (await listBackups(settings.place)).unfinished.map(([{ id }]) => id)
+      ? (await listBackups(settings.place)).unfinished.flatMap(([{ id }, run]) => (run === undefined ? [] : [id]))
       : await removeDeadRuns(settings)
     const expired = await prune(settings, services.kernel.product.name, undefined, isRehearsal)
     const ids = [...expired, ...failed]

@@ -2,7 +2,14 @@ import { createReadStream } from 'node:fs'
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import { type ConnectionSettings, type StoredDatabase, withDatabase } from '@plinth/database/stored-data'
-import { type Clock, type CommandFinding, errorCodeOf, errorReason, isBusinessError, isPlinthError } from '@plinth/kernel'
+import {
+  type Clock,
+  type CommandFinding,
+  errorCodeOf,
+  errorReason,
+  isBusinessError,
+  isPlinthError,
+} from '@plinth/kernel'
 import { makePrivateDirectory, mayProcessBeAlive, processIdentity } from '@plinth/kernel/host'
 import { Migrator } from '@plinth/migrations'
 import type { Disk, KeptFiles } from '@plinth/storage'
@@ -117,20 +124,23 @@ export function assertRecipient(recipient: string): void {
  */
 export async function removeDeadRuns(context: BackupContext): Promise<readonly string[]> {
   const { place, database, clock, workDirectory } = context
-  const { unfinished } = await listBackups(place)
-  for (const [vault, run] of unfinished) {
-    if (run !== undefined && mayProcessBeAlive(run) && clock.now() - run.startedAt < maxRunMs) {
+  const removed: string[] = []
+  for (const [vault, run] of (await listBackups(place)).unfinished) {
+    // Without a record, another program may just be copying the backup to this place.
+    if (run === undefined) continue
+    if (mayProcessBeAlive(run) && clock.now() - run.startedAt < maxRunMs) {
       const { host, pid, startedAt } = run
       const file = vault.path('run.json')
       throw backupError('PLINTH_BACKUP_RUNNING', { host, pid, file, at: new Date(startedAt).toISOString() })
     }
-    if (run !== undefined && isScratchName(database, run.scratch)) {
+    if (isScratchName(database, run.scratch)) {
       await engineOf(database).drop(database, scratchOf(database, '', run.scratch))
     }
     await rm(join(workDirectory, vault.id), { recursive: true, force: true })
     await vault.remove()
+    removed.push(vault.id)
   }
-  return unfinished.map(([{ id }]) => id)
+  return removed
 }
 
 /** Files of one disk. */

@@ -4,98 +4,144 @@
  * - `00000001.age`, `00000002.age`, ...: one file each, in the age format
  * - `contents.age`: encrypted list of the files (`Contents`)
  * - `manifest.json`: written last. Its presence means that the backup is complete and proven
- * - `run.json`: only while the backup is made
+ * - `run.json`: only while the backup is made or removed
  */
 
-import Type, { type Static, type TSchema } from 'typebox'
-import { Value } from 'typebox/value'
+import { shape } from '@plinth/kernel'
+import { findShapeProblems } from '@plinth/kernel/host'
 
-const text = Type.String()
-const count = Type.Integer({ minimum: 0 })
-const sha256 = Type.String({ pattern: '^[0-9a-f]{64}$' })
-const objectName = Type.String({ pattern: '^([0-9]{8}|contents)\\.age$' })
+const dialects = ['sqlite', 'postgresql', 'mariadb'] as const
+const kinds = ['database', 'disk', 'state'] as const
+
+const text = { type: 'string' } as const
+const count = shape.integer(0)
+const sha256 = { type: 'string', pattern: '^[0-9a-f]{64}$' } as const
+const objectName = { type: 'string', pattern: '^([0-9]{8}|contents)\\.age$' } as const
+const format = shape.integer(1, 1)
 
 /** An encrypted file. Size and hash are those of the encrypted bytes. */
-const storedObject = Type.Object({ name: objectName, bytes: count, sha256 })
-export type StoredObject = Static<typeof storedObject>
+export interface StoredObject {
+  readonly name: string
+  readonly bytes: number
+  readonly sha256: string
+}
 
-const manifest = Type.Object({
-  format: Type.Literal(1),
-  id: text,
+export interface Manifest {
+  readonly format: number
+  readonly id: string
   /** Name of the product. Several products may use one directory. */
+  readonly product: string
+  readonly productVersion: string
+  /** Times are ISO 8601 in UTC. */
+  readonly createdAt: string
+  readonly provenAt: string
+  /** Public key. The backup can be decrypted with its secret key only. */
+  readonly recipient: string
+  readonly dialect: (typeof dialects)[number]
+  readonly databaseVersion: string
+  /** Versions of the plugins by id. */
+  readonly plugins: Readonly<Record<string, string>>
+  readonly tables: number
+  readonly rows: number
+  readonly files: number
+  /** Size of all encrypted objects. */
+  readonly bytes: number
+  readonly objects: readonly StoredObject[]
+  /** Checks of the product that failed before the backup and also fail on its restored copy. */
+  readonly earlierFailures: readonly string[]
+  /** Seconds from the beginning to the proof. */
+  readonly seconds: number
+}
+
+const manifest = shape.object<Manifest>({
+  format,
+  id: text,
   product: text,
   productVersion: text,
-  /** Times are ISO 8601 in UTC. */
   createdAt: text,
   provenAt: text,
-  /** Public key. The backup can be decrypted with its secret key only. */
   recipient: text,
-  dialect: Type.Union([Type.Literal('sqlite'), Type.Literal('postgresql'), Type.Literal('mariadb')]),
+  dialect: shape.among(dialects),
   databaseVersion: text,
-  /** Versions of the plugins by id. */
-  plugins: Type.Record(text, text),
+  plugins: shape.map(text),
   tables: count,
   rows: count,
   files: count,
-  /** Size of all encrypted objects. */
   bytes: count,
-  objects: Type.Array(storedObject),
-  /** Checks of the product that failed before the backup and also fail on its restored copy. */
-  earlierFailures: Type.Array(text),
-  /** Seconds from the beginning to the proof. */
-  seconds: Type.Number(),
+  objects: shape.list(shape.object<StoredObject>({ name: objectName, bytes: count, sha256 })),
+  earlierFailures: shape.list(text),
+  seconds: { type: 'number' },
 })
-export type Manifest = Static<typeof manifest>
 
 /** A file in the backup. Size and hash are those of the plain bytes. */
-const entry = Type.Object({
-  kind: Type.Union([Type.Literal('database'), Type.Literal('disk'), Type.Literal('state')]),
+export interface Entry {
+  readonly kind: (typeof kinds)[number]
   /** Name of the storage disk; empty for other kinds. */
-  disk: text,
+  readonly disk: string
   /** Path on the disk, in the dump, or relative to the directory of the product file. */
-  path: text,
-  bytes: count,
-  sha256,
-  object: objectName,
-})
-export type Entry = Static<typeof entry>
+  readonly path: string
+  readonly bytes: number
+  readonly sha256: string
+  readonly object: string
+}
 
-const contents = Type.Object({
-  format: Type.Literal(1),
+interface TableDigest {
+  readonly table: string
+  readonly rows: number
+  /** Sum modulo 2^256 of the SHA-256 of all rows, as 64 hexadecimal digits. */
+  readonly sum: string
+}
+
+interface AppliedChangeSet {
+  readonly plugin: string
+  readonly id: string
+}
+
+export interface Contents {
+  readonly format: number
+  readonly id: string
+  readonly entries: readonly Entry[]
+  readonly tables: readonly TableDigest[]
+  readonly changeSets: readonly AppliedChangeSet[]
+}
+
+const contents = shape.object<Contents>({
+  format,
   id: text,
-  entries: Type.Array(entry),
-  tables: Type.Array(Type.Object({ table: text, rows: count, sum: sha256 })),
-  changeSets: Type.Array(Type.Object({ plugin: text, id: text })),
+  entries: shape.list(
+    shape.object<Entry>({ kind: shape.among(kinds), disk: text, path: text, bytes: count, sha256, object: objectName }),
+  ),
+  tables: shape.list(shape.object<TableDigest>({ table: text, rows: count, sum: sha256 })),
+  changeSets: shape.list(shape.object<AppliedChangeSet>({ plugin: text, id: text })),
 })
-export type Contents = Static<typeof contents>
 
+/** A run that has not ended. It lists what must be removed if its process dies. */
+export interface Run {
+  readonly startedAt: number
+  readonly host: string
+  readonly space: string
+  readonly pid: number
+  /** Name of the scratch database on a server; empty for SQLite. */
+  readonly scratch: string
+}
+
+const run = shape.object<Run>({ startedAt: count, host: text, space: text, pid: count, scratch: text })
+
+/** Creates a function that returns undefined for a malformed text. */
 const reader =
-  <S extends TSchema>(schema: S) =>
-  (json: string): Static<S> | undefined => {
+  <T>(valid: typeof run) =>
+  (json: string): T | undefined => {
     try {
       const value: unknown = JSON.parse(json)
-      return Value.Check(schema, value) ? (value as Static<S>) : undefined
+      return findShapeProblems(valid, value).length === 0 ? (value as T) : undefined
     } catch {
       return undefined
     }
   }
 
-/** Returns undefined if the text is malformed. */
-export const parseManifest = reader(manifest)
-/** Returns undefined if the text is malformed. */
-export const parseContents = reader(contents)
-
-const run = Type.Object({
-  startedAt: count,
-  host: text,
-  space: text,
-  pid: count,
-  /** Name of the scratch database on a server; empty for SQLite. */
-  scratch: text,
-})
-/** A run that has not ended. It lists what must be removed if its process dies. */
-export type Run = Static<typeof run>
-export const parseRun = reader(run)
+export const parseManifest = reader<Manifest>(manifest)
+export const parseContents = reader<Contents>(contents)
+export const parseRun = reader<Run>(run)
 
 /** Returns the id of a backup that begins at a time. */
 export const backupId = (now: number): string => new Date(now).toISOString().replace(/[:.]/g, '-')

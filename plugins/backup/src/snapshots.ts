@@ -56,7 +56,7 @@ export async function digestTables(
   const { tables, problems } = await findStoredTables(database, changeSets)
   const [problem] = problems
   if (problem !== undefined) throw new Error(`table ${problem.table}: ${problem.message}`)
-  const digests: TableDigests = []
+  const digests: TableDigests[number][] = []
   let reportedAt = performance.now()
   let read = 0
   for (const [place, table] of tables.entries()) {

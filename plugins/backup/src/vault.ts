@@ -53,6 +53,9 @@ export async function measure(source: AsyncIterable<Uint8Array>): Promise<Measur
   return result
 }
 
+/** Record of a run whose process does not exist any more. */
+const endedRun: Run = { startedAt: 0, host: '', space: '', pid: 0, scratch: '' }
+
 const webStream = (source: AsyncIterable<Uint8Array>) =>
   Readable.toWeb(Readable.from(source, { objectMode: false })) as globalThis.ReadableStream<Uint8Array>
 const iterable = (stream: globalThis.ReadableStream<Uint8Array>) => stream as ReadableStream<Uint8Array>
@@ -169,9 +172,16 @@ export class Vault {
     await this.#place.disk.delete(this.path('run.json'))
   }
 
-  /** Removes the backup. The manifest is removed first, so that a part of a backup never counts as complete. */
+  /**
+   * Removes the backup. The manifest is removed first, so that a part of a backup never counts as complete. If the
+   * process dies meanwhile, the record of a run makes the next run remove the rest.
+   */
   async remove(): Promise<void> {
     const { disk } = this.#place
+    if ((await this.readText('run.json')) === undefined) {
+      // On a full disk, the record is omitted.
+      await this.writeText('run.json', endedRun).catch(() => undefined)
+    }
     await disk.delete(this.path('manifest.json'))
     for await (const { path } of disk.list(`${this.#place.prefix}${this.id}`)) {
       if (path !== this.path('run.json')) await disk.delete(path)
@@ -181,9 +191,7 @@ export class Vault {
 }
 
 /** Returns all complete backups, the newest first, and the runs that have not ended. */
-export async function listBackups(
-  place: Place,
-): Promise<{
+export async function listBackups(place: Place): Promise<{
   readonly complete: readonly Manifest[]
   readonly unfinished: readonly (readonly [Vault, Run | undefined])[]
 }> {

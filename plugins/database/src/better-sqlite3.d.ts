@@ -13,7 +13,10 @@ declare module 'better-sqlite3' {
     safeIntegers(on?: boolean): this
   }
   export default class Database {
-    constructor(path: string, options?: { readonly timeout?: number; readonly fileMustExist?: boolean; readonly readonly?: boolean })
+    constructor(
+      path: string,
+      options?: { readonly timeout?: number; readonly fileMustExist?: boolean; readonly readonly?: boolean },
+    )
     readonly inTransaction: boolean
     prepare(sql: string): Statement
     exec(sql: string): this

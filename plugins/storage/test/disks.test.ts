@@ -60,7 +60,10 @@ t.test('files are written, read, listed and deleted', async (t) => {
 t.test('deleted files are kept for a backup, in every process', async (t) => {
   const directory = t.testdir({})
   const clock = manualClock()
-  const [disk, other] = [1, 2].map(() => new DirectoryDisk(directory, 'private', clock)) as [DirectoryDisk, DirectoryDisk]
+  const [disk, other] = [1, 2].map(() => new DirectoryDisk(directory, 'private', clock)) as [
+    DirectoryDisk,
+    DirectoryDisk,
+  ]
   const write = (path: string) => disk.write(path, Readable.from([Buffer.from(path)]))
   for (const path of ['a/b', 'a/c', 'd', 'e']) await write(path)
   const kept = await disk.keepDeleted()
