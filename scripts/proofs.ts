@@ -86,7 +86,7 @@ export const proofs: Readonly<Record<string, Proof>> = {
   },
   move: {
     proves: 'All rows survive moves between databases that are killed at many places, and each planted fault is found.',
-    minutes: 12,
+    minutes: 9,
     group: 2,
     paths: ['plugins/database/src/{move/**,open-orm.ts}', 'migrations/src/**', 'test/move/**'],
     files: ['test/move/move.proof.ts'],

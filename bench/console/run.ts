@@ -114,8 +114,10 @@ const actions: readonly Action[] = [
     name: 'filter by channel',
     page: 'send log',
     async act(page) {
-      await page.getByRole('combobox', { name: 'Channel' }).click()
+      await page.getByRole('button', { name: 'Channel', exact: true }).click()
+      await page.getByRole('dialog').getByRole('combobox').click()
       await page.locator('[data-combobox-option]').filter({ visible: true }).first().click()
+      await page.keyboard.press('Escape')
     },
   },
   {

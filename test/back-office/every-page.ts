@@ -51,7 +51,7 @@ export const settled = (page: Page) =>
 /** Opens a page by its address, and waits for its content. */
 export async function openAt(page: Page, address: string): Promise<void> {
   await page.goto(address)
-  await page.locator('main h1').waitFor()
+  await page.locator('main :is(h1, [role=alert])').first().waitFor()
   await settled(page)
 }
 
