@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { chmod, copyFile, mkdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { listBackups, verifyBackup } from '@plinth/backup/parts'
 import { type ConnectionSettings, withDatabase } from '@plinth/database/stored-data'
 import { rejectsWith } from '@plinth/dev/testing'
@@ -150,6 +151,8 @@ for (const { dialect, skip } of everyDialect) {
     const writer = withDatabase(site.database, async ({ db }) => {
       let writes = 0
       for (; !isEnding; writes++) {
+        // Statements of SQLite end without a tick, so without this line nothing else would run.
+        await setImmediate()
         // Both tables change in one transaction, so a snapshot contains equal numbers.
         await db.transaction().execute(async (transaction) => {
           await transaction.executeQuery(
