@@ -156,9 +156,9 @@ for (const { dialect, skip } of everyDialect) {
         // Both tables change in one transaction, so a snapshot contains equal numbers.
         await db.transaction().execute(async (transaction) => {
           await transaction.executeQuery(
-            CompiledQuery.raw('update money_account set version = version + 1 where id = 1'),
+            CompiledQuery.raw('update money_account set version = version + 1 where id = 4'),
           )
-          await transaction.executeQuery(CompiledQuery.raw('update iam_user set version = version + 1 where id = 1'))
+          await transaction.executeQuery(CompiledQuery.raw('update iam_user set version = version + 1 where id = 4'))
         })
       }
       return writes
@@ -169,7 +169,7 @@ for (const { dialect, skip } of everyDialect) {
     const target = await emptySite(t, site)
     await restoreTo(target, manifest.id)
     const versionOf = async (settings: ConnectionSettings, table: string) =>
-      Number((await query<{ v: unknown }>(settings, `select version as v from ${table} where id = 1`))[0]?.v)
+      Number((await query<{ v: unknown }>(settings, `select version as v from ${table} where id = 4`))[0]?.v)
     const [first, second] = ['money_account', 'iam_user'] as const
     const offset = (await versionOf(site.database, first)) - (await versionOf(site.database, second))
     t.equal((await versionOf(target.database, first)) - (await versionOf(target.database, second)), offset)

@@ -92,16 +92,19 @@ export async function createBackup(options: CreateOptions): Promise<Manifest> {
   await vault.writeText('run.json', { startedAt: Math.floor(now), host, space, pid, scratch } satisfies Run)
   const work = join(workDirectory, vault.id)
   const ends = AbortSignal.any([signal, AbortSignal.timeout(maxRunMs)])
+  const run = new BackupRun({ ...options, signal: ends }, vault, work, scratch)
   try {
-    await makePrivateDirectory(work)
-    return await new BackupRun({ ...options, signal: ends }, vault, work, scratch).run()
+    const manifest = await makePrivateDirectory(work)
+      .then(() => run.run())
+      .finally(() => rm(work, { recursive: true, force: true }))
+    // If the process dies from here on, nothing unencrypted is left.
+    await vault.finish(manifest)
+    return manifest
   } catch (error) {
     await vault.remove().catch(() => undefined)
     signal.throwIfAborted()
     if (isPlinthError(error) || isBusinessError(error)) throw error
     throw backupError('PLINTH_BACKUP_FAILED', { reason: errorReason(error) }, error)
-  } finally {
-    await rm(work, { recursive: true, force: true })
   }
 }
 
@@ -209,7 +212,6 @@ class BackupRun {
         seconds: Math.round((clock.monotonic() - startedAt) / 1000),
       }
       signal.throwIfAborted()
-      await this.#vault.finish(manifest)
       return manifest
     } finally {
       clearInterval(renewal)
