@@ -53,6 +53,7 @@ export const cliExamples: Readonly<Record<string, string>> = {
   'plinth secrets rotate': 'npx plinth secrets rotate',
   'plinth install': 'npx plinth install --answers answers.yaml',
   'plinth money reconcile': 'npx plinth money reconcile',
+  'plinth storage copy': 'npx plinth storage copy',
 }
 
 /** Examples that `test/cli-page.proof.ts` does not run, each with the reason. */

@@ -49,6 +49,26 @@ export const proofs: Readonly<Record<string, Proof>> = {
       'plugins/member-points/test/isolation.proof.ts',
     ],
   },
+  redis: {
+    proves:
+      'Sentinels and a Redis Cluster work like one server, and no row of the database is lost, doubled or stuck when a part of them fails.',
+    minutes: 4,
+    group: 2,
+    paths: ['plugins/{shared-store,coordination}/src/**', 'plugins/shared-store/test/fixtures/redis-servers.ts'],
+    files: ['plugins/shared-store/test/redis-deployments.proof.ts', 'test/redis.proof.ts'],
+  },
+  webhooks: {
+    proves:
+      'Webhooks survive receivers that are down, slow or hostile, killed processes and several instances, and nobody hears of foreign rows.',
+    minutes: 5,
+    group: 2,
+    paths: [
+      'plugins/{webhooks,events,outgoing-http}/src/**',
+      'plugins/webhooks/test/**',
+      'examples/webhook-receiver/**',
+    ],
+    files: ['plugins/webhooks/test/webhooks.proof.ts'],
+  },
   installer: {
     proves:
       'The installer works in a browser, on the command line and through restarts, also if a database or Redis is not available.',
@@ -163,6 +183,18 @@ export const proofs: Readonly<Record<string, Proof>> = {
     paths: ['test/planted-faults/**', 'test/fixtures/product-process.ts'],
     files: ['test/{doctor-and-start,left-out-plugins,personal-data-commands,product}.proof.ts'],
   },
+  s3: {
+    proves:
+      'Files on an S3 server are never lost, mixed or damaged unnoticed: the contract of disks on two servers, and each fault at each operation.',
+    minutes: 1,
+    group: 0,
+    paths: [
+      'plugins/{storage-s3,storage,outgoing-http}/src/**',
+      'plugins/storage-s3/test/**',
+      'dev/src/conformance/storage.ts',
+    ],
+    files: ['plugins/storage-s3/test/s3.proof.ts'],
+  },
   secrets: {
     proves:
       'No output shows a secret, and an administrator who may change every key gets no secret, private file or session of another user.',
@@ -177,11 +209,16 @@ export const proofs: Readonly<Record<string, Proof>> = {
     files: ['test/{hostile-administrator,secrets}.proof.ts'],
   },
   fuzz: {
-    proves: 'No request makes the product fail or reveal internals, and no sequence of calls leaves the data scope.',
+    proves:
+      'No request makes the product fail or reveal internals, no sequence of calls leaves the data scope, and a thousand guesses of a code lock nobody out.',
     minutes: 2,
     group: 1,
-    paths: ['plugins/http/src/**', 'test/fuzz/**'],
-    files: ['test/fuzz/fuzz.proof.ts', 'plugins/iam/test/{boundary,data-scope}.test.ts'],
+    paths: ['plugins/{http,authenticators}/src/**', 'test/fuzz/**'],
+    files: [
+      'test/fuzz/fuzz.proof.ts',
+      'plugins/iam/test/{boundary,data-scope}.test.ts',
+      'plugins/authenticators/test/totp-attacks.test.ts',
+    ],
   },
   console: {
     proves: 'The pages of the console work with each browser size, language, database and missing script.',

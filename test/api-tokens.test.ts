@@ -91,7 +91,11 @@ const sessionOnlyWithPermission = [
   'POST /api/v1/admin/web3/payment-settlement-review-logs/retry-batch',
   'POST /api/v1/admin/web3/payment-settlement-review-logs/{id}/retry',
   'POST /api/v1/admin/web3/payment-settlement-review-logs/{id}/settle',
+  'POST /api/v1/admin/webhooks/endpoints',
+  'POST /api/v1/admin/webhooks/endpoints/{id}/enable',
+  'POST /api/v1/admin/webhooks/endpoints/{id}/rotate-secret',
   'PUT /api/v1/admin/iam/users/{id}/password',
+  'PUT /api/v1/admin/webhooks/endpoints/{id}',
 ]
 
 t.test('each operation accepts or rejects API tokens as listed', { timeout: 300_000 }, async (t) => {

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { callApps, callCodes } from './every-operation/apps.ts'
+import { callApps, callCodes, callWebhooks } from './every-operation/apps.ts'
 import {
   callConfiguration,
   callConsole,
@@ -129,6 +129,7 @@ t.test('the generated client calls every operation of the quickstart', { timeout
     callMoney,
     callPoints,
     callApps,
+    callWebhooks,
     callCodes,
     callChains,
     callSettlement,

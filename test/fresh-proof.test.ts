@@ -25,6 +25,7 @@ const expected = [
   'DELETE /api/v1/admin/oidc/identities/:id',
   'DELETE /api/v1/admin/oidc/rules/:id',
   'DELETE /api/v1/admin/open-platform/apps/:id',
+  'DELETE /api/v1/admin/webhooks/endpoints/:id',
   'DELETE /api/v1/auth/oidc/identities/:id',
   'DELETE /api/v1/auth/passkeys/:id',
   'DELETE /api/v1/auth/totp',
@@ -53,6 +54,8 @@ const expected = [
   'POST /api/v1/admin/web3/payment-settlement-review-logs/retry-batch',
   'POST /api/v1/admin/web3/unmatched-payments/:id/credit',
   'POST /api/v1/admin/web3/unmatched-payments/:id/repayment',
+  'POST /api/v1/admin/webhooks/endpoints',
+  'POST /api/v1/admin/webhooks/endpoints/:id/rotate-secret',
   'POST /api/v1/auth/oidc/:provider/link/start',
   'POST /api/v1/auth/passkeys',
   'POST /api/v1/auth/passkeys/options',
@@ -67,6 +70,7 @@ const expected = [
   'PUT /api/v1/admin/iam/users/:id/password',
   'PUT /api/v1/admin/open-platform/apps/:id',
   'PUT /api/v1/admin/web3/chains/:id',
+  'PUT /api/v1/admin/webhooks/endpoints/:id',
 ]
 
 t.test('each operation that declares a fresh proof rejects an old one before it does anything', async (t) => {

@@ -103,6 +103,9 @@ t.test('no purge blocks the event loop, whatever its table contains', { timeout:
     },
     'idempotency.purge': { idempotency_call: { name: "'n' || n", created_at: time } },
     'async-task.purge': { async_task: { status: "'failed'", finished_at: time } },
+    'webhooks.purge': {
+      webhook_delivery: { status: "'delivered'", created_at: time, next_at: time, body: "'{}'", attempt_log: "'[]'" },
+    },
     'open-platform.purge': {
       open_call: { day: "'2001-01-01'", call_key: "'c' || n", occurred_at: time },
       open_call_day: { day: "'2001-01-01'", route: "'r' || n" },

@@ -127,6 +127,7 @@ function otherValueOf(entry: CatalogueEntry): JsonValue {
     'https://shop.example',
     'shop',
     '/shop',
+    'shop/',
   ] as JsonValue[]
   const found = all.find(
     (value) => JSON.stringify(value) !== JSON.stringify(standard) && validateValue(entry, value).length === 0,

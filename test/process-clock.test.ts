@@ -32,6 +32,8 @@ const allowed: Readonly<Record<string, string>> = {
   'plugins/scheduler/src/plugin.ts': 'the clock of the host, which operators see',
   'plugins/shared-store/src/plugin.ts': 'deadline of the health check',
   'plugins/sms/src/plugin.ts': 'signatures for other services; deadlines',
+  'plugins/storage-s3/src/plugin.ts': 'signatures for other services; deadlines',
+  'plugins/storage/src/copy-command.ts': 'drafts of this host',
   'plugins/storage/src/plugin.ts': 'drafts of this host; products without a database',
 }
 

@@ -44,6 +44,7 @@ const dependantsOf: Readonly<Record<string, readonly string[]>> = {
     'template',
     'web3',
     'web3-settlement',
+    'webhooks',
   ],
   events: [
     'example.mall',
@@ -55,6 +56,7 @@ const dependantsOf: Readonly<Record<string, readonly string[]>> = {
     'notification.inbox',
     'notification.rules',
     'web3-settlement',
+    'webhooks',
   ],
   http: [
     'approval',
@@ -76,6 +78,7 @@ const dependantsOf: Readonly<Record<string, readonly string[]>> = {
     'wallet-login',
     'web3',
     'web3-settlement',
+    'webhooks',
   ],
   i18n: ['iam.recovery'],
   iam: [
@@ -89,12 +92,13 @@ const dependantsOf: Readonly<Record<string, readonly string[]>> = {
     'notification.rules',
     'open-platform',
     'wallet-login',
+    'webhooks',
   ],
   'money.payments': ['example.mall', 'web3-settlement'],
   money: ['example.mall', 'member-points', 'money.payments'],
   'notification.inbox': ['notification-channels.database'],
-  'system-config': ['iam.verification', 'idempotency', 'install', 'social', 'system-config.admin', 'web3'],
-  'outgoing-http': ['notification-channels.webhook', 'sms', 'social', 'web3'],
+  'system-config': ['iam.verification', 'idempotency', 'install', 'social', 'system-config.admin', 'web3', 'webhooks'],
+  'outgoing-http': ['notification-channels.webhook', 'sms', 'social', 'web3', 'webhooks'],
   'notification-channels.webhook': product.plugins.flatMap(({ id }) =>
     id.startsWith('webhook-providers.') ? [id] : [],
   ),

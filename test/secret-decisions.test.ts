@@ -24,6 +24,7 @@ const decisions: Readonly<Record<string, 'process' | 'state' | 'nowhere' | 'lock
   'platform.acme.chat.room': 'nowhere',
   'platform.authenticators.secret-key': 'state',
   'platform.cache.password': 'process',
+  'platform.cache.sentinel.password': 'process',
   'platform.database.password': 'process',
   'platform.iam.auth.login.verification.secret-key': 'state',
   'platform.idempotency.secret-key': 'state',
@@ -50,6 +51,7 @@ const decisions: Readonly<Record<string, 'process' | 'state' | 'nowhere' | 'lock
   'platform.storage.signing-key': 'process',
   'platform.system-config.master-key': 'process',
   'platform.web3.secret-key': 'state',
+  'platform.webhooks.secret-key': 'state',
 }
 
 const decisionOf = (key: string) => {

@@ -7,6 +7,7 @@ const labels = { open: { en: 'Open', 'zh-CN': '营业' }, closed: { en: 'Closed'
 const depots = adminList('getAdminAcmeDepots', (row) => ({
   id: 'acme.depots',
   title: { en: 'Depots', 'zh-CN': '仓库' },
+  empty: { en: 'No depots yet.', 'zh-CN': '尚无仓库。' },
   place: { group: acme, order: 10 },
   key: 'id',
   detail: 'acme.depot',

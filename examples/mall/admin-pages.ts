@@ -8,6 +8,7 @@ const customer = { labels: 'iam.user', page: 'iam.user' }
 const orders = adminList('getAdminMallOrders', (row) => ({
   id: 'mall.orders',
   title: text('Orders', '订单'),
+  empty: text('No orders yet.', '尚无订单。'),
   lead: text('All orders of the shop, with their payment.', '商城的全部订单及其付款情况。'),
   place: { group: 'orders', order: 110 },
   key: 'orderNo',
@@ -45,6 +46,7 @@ const refundTones = { pending: 'warn', refunded: 'good', rejected: 'quiet' } as 
 const refunds = adminList('getAdminMallRefunds', (row) => ({
   id: 'mall.refunds',
   title: text('Refunds', '退款'),
+  empty: text('No refunds yet.', '尚无退款。'),
   lead: text('Refunds that customers asked for. Approve or reject each one.', '顾客申请的退款，逐笔批准或拒绝。'),
   place: { group: 'orders', order: 120 },
   key: 'refundNo',
@@ -88,20 +90,20 @@ const refunds = adminList('getAdminMallRefunds', (row) => ({
 /** Pages of the mall in the back office, declared as data. */
 export const pages = [orders, refunds]
 
+const onPayment = { page: 'money.payment-order', filter: { orderNo: 'outTradeNo' } } as const
+
 /** Refunds of an order, on the page of its payment. */
 export const timelines = [
   adminTimeline('getAdminMallRefunds', (row) => ({
     id: 'example.mall.refunds-of-order',
-    page: 'money.payment-order',
-    filter: { orderNo: 'outTradeNo' },
+    ...onPayment,
     at: 'createdAt',
     title: text('Refund requested', '申请退款'),
     columns: [row.amount('amount', { currency: 'currency' }), row.text('reason')],
   })),
   adminTimeline('getAdminMallRefunds', (row) => ({
     id: 'example.mall.decisions-of-order',
-    page: 'money.payment-order',
-    filter: { orderNo: 'outTradeNo' },
+    ...onPayment,
     at: 'decidedAt',
     title: text('Refund decided', '审核退款'),
     columns: [

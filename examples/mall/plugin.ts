@@ -6,10 +6,19 @@ import {
   orderPendingFulfilment,
   virtualStockLow,
   virtualStockOut,
+  webhookEventTypes,
 } from '@plinth/events'
 import { http } from '@plinth/http'
 import { identity } from '@plinth/iam'
-import { auditTexts, definePlugin, kernel, personalData, quickstartCleanup, type ScheduledTask } from '@plinth/kernel'
+import {
+  auditTexts,
+  definePlugin,
+  kernel,
+  optional,
+  personalData,
+  quickstartCleanup,
+  type ScheduledTask,
+} from '@plinth/kernel'
 import { ledger, ledgerKinds } from '@plinth/money'
 import { paymentSuccess, payments } from '@plinth/money/payments'
 import { site } from '@plinth/site'
@@ -29,6 +38,7 @@ import { Orders, paymentScene } from './orders.ts'
 import { mallTables } from './personal-data.ts'
 import { Refunds } from './refunds.ts'
 import { Reviews } from './reviews.ts'
+import { webhookEvents } from './webhook-events.ts'
 
 export { type Mall, mall } from './contract.ts'
 
@@ -62,6 +72,7 @@ export default definePlugin({
     quickstartCleanup.of(({ database }: WithDatabase) => ({ mall: demoCleanup(database) })),
     ledgerKinds.of(creditKinds),
     paymentSuccess,
+    optional(webhookEventTypes.of(webhookEvents)),
     ...backOffice({ pages, attention: needsAttention, timelines }),
   ],
   config: keys,

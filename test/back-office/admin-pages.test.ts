@@ -76,6 +76,16 @@ t.test('every page of the product names members that its routes have', async (t)
   t.strictSame(findPageProblems(pages, await operationsOf(server), kinds), [])
 })
 
+t.test('each list says in its own words that it has no rows', (t) => {
+  const lists = pages.filter((page) => page.kind === 'list')
+  t.ok(lists.length > 40)
+  t.strictSame(
+    lists.filter(({ empty }) => empty === undefined).map(({ id }) => id),
+    [],
+  )
+  t.end()
+})
+
 /** A write as the browser receives it. */
 interface ShownWrite extends Pick<Write, 'outcome' | 'created'> {
   readonly operation: string

@@ -229,6 +229,13 @@ export async function startWithRows(
     description: 'Tells when parcels leave',
     scopes: [],
   })
+  // Adds a receiver of webhooks, with a delivery.
+  const endpoint = await root('POST', 'admin/webhooks/endpoints', {
+    name: 'Stock keeping',
+    url: 'https://stock.example.org/hooks',
+    eventTypes: ['order.paid'],
+  })
+  await root('POST', `admin/webhooks/endpoints/${endpoint.id}/test`, {})
   const { items: tasks } = await root('GET', 'admin/scheduler/tasks').then((data) =>
     'items' in data ? data : { items: data },
   )

@@ -4,9 +4,10 @@
  */
 import type { Page, Request, Route } from 'playwright-core'
 import t, { type Test } from 'tap'
+import vouchers from '../../examples/vouchers/plugin.ts'
 import { openPage, skip } from '../../plugins/console/test/fixtures/browser.ts'
 import { password, startWithRows } from './back-office-rows.ts'
-import { kinds, type Work } from './kinds-of-work.ts'
+import { type DirectWork, directKinds, kinds, type Work } from './kinds-of-work.ts'
 
 interface Cell extends Work {
   readonly t: Test
@@ -47,7 +48,8 @@ async function finishes({ t, typed, effects, steps, commit, reported }: Cell, in
 /** Goes on in the form, which was closed by a fault. */
 async function reopened(cell: Cell, input: readonly string[]) {
   await cell.open()
-  await cell.restored()
+  if (cell.isOfPage) await cell.fill()
+  else await cell.restored()
   await finishes(cell, input)
 }
 
@@ -229,6 +231,68 @@ const faults: Readonly<Record<string, (cell: Cell) => Promise<unknown>>> = {
   },
 }
 
+interface DirectCell extends DirectWork {
+  readonly t: Test
+  readonly page: Page
+}
+
+/** Fails if the work was done. Then does it, and reverses it if it can be reversed. */
+async function actsOnce({ t, page, act, reported, effects, undo }: DirectCell) {
+  t.equal(await effects(), 0, 'nothing was done')
+  await act()
+  await reported()
+  t.equal(await effects(), 1, 'it is done once')
+  if (undo === undefined) return
+  await undo()
+  t.equal(await effects(), 0, 'it is undone')
+  await page.locator('[data-loading]').waitFor({ state: 'detached' })
+}
+
+/** Faults of work without a form. */
+const directFaults: Readonly<Record<string, (cell: DirectCell) => Promise<unknown>>> = {
+  async offline(cell) {
+    const { t, page, act } = cell
+    const line = page.getByText(/^No connection since /)
+    await page.context().setOffline(true)
+    await line.waitFor()
+    await act()
+    await says(page, unreachable)
+    const sent: string[] = []
+    page.on('request', (request) => isWrite(request) && sent.push(request.url()))
+    await page.context().setOffline(false)
+    await line.waitFor({ state: 'detached' })
+    t.strictSame(sent, [], 'nothing is sent later')
+    await actsOnce(cell)
+  },
+  async 'response 503'(cell) {
+    const end = await onWrites(cell.page, (route) => route.fulfill({ status: 503, body: 'no server' }))
+    await cell.act()
+    await says(cell.page, unreachable)
+    await end()
+    await actsOnce(cell)
+  },
+  async 'lost response'({ t, page, act, effects, reported }) {
+    const end = await onWrites(page, async (route) => {
+      await route.fetch()
+      await route.fulfill({ status: 504, body: 'too late' })
+    })
+    await act()
+    await says(page, unreachable)
+    await end()
+    // The page reads its data again, so it shows what is stored.
+    await reported()
+    t.equal(await effects(), 1)
+  },
+  async 'slow network, left'({ t, page, act, effects }) {
+    await onWrites(page, () => new Promise(() => {}))
+    await Promise.all([page.waitForRequest(isWrite), act()])
+    await follow(page, 'console.plugins')
+    await page.getByRole('heading', { name: 'Plugins', level: 1 }).waitFor()
+    await page.unrouteAll({ behavior: 'ignoreErrors' })
+    t.equal(await effects(), 0)
+  },
+}
+
 /** Opens an address of the back office without loading a new document. */
 const follow = (page: Page, path: string) =>
   page.evaluate(`history.pushState({}, '', ${JSON.stringify(`/admin/${path}`)})`)
@@ -241,7 +305,7 @@ async function reloaded(page: Page) {
 }
 
 t.test('work that meets a fault is neither lost nor done twice', { skip, timeout: 3_600_000 }, async (t) => {
-  const { root, url } = await startWithRows((work) => t.teardown(work as never))
+  const { root, url } = await startWithRows((work) => t.teardown(work as never), { plugins: [vouchers] })
   const { page: first } = await openPage(t.teardown, url, { locale: 'en' })
   await first.fill('input[autocomplete^=username]', 'root')
   await first.fill('input[autocomplete=current-password]', password)
@@ -249,6 +313,25 @@ t.test('work that meets a fault is neither lost nor done twice', { skip, timeout
   await first.locator('nav a').first().waitFor()
   const context = first.context()
   let turn = 0
+  /** Opens a page, and waits until it has its data. */
+  const visitOn = (page: Page, path: string) => async () => {
+    await follow(page, path)
+    await page.locator('main:not(:has([aria-busy=true])) h1').waitFor()
+  }
+  for (const [kind, prepare] of Object.entries(directKinds)) {
+    const page = await context.newPage()
+    for (const [fault, meet] of Object.entries(directFaults)) {
+      turn += 1
+      const work = await prepare(page, root, turn)
+      await t.test(`${fault}: ${kind}`, async (t) => {
+        // A new document reads the decisions of this turn.
+        await page.goto(url)
+        await visitOn(page, work.path)()
+        await meet({ ...work, t, page })
+      })
+    }
+    await page.close()
+  }
   for (const [kind, prepare] of Object.entries(kinds)) {
     // Each kind of work has its own tab. A document that is not loaded again for each fault saves most of the time.
     const page = await context.newPage()
@@ -259,10 +342,7 @@ t.test('work that meets a fault is neither lost nor done twice', { skip, timeout
       const work = await prepare(page, root, turn)
       // Without a version, such work cannot be in conflict with a change of another user.
       if (fault === 'conflict' && work.change === undefined) continue
-      const visit = async () => {
-        await follow(page, work.path)
-        await page.locator('main:not(:has([aria-busy=true])) h1').waitFor()
-      }
+      const visit = visitOn(page, work.path)
       await t.test(`${fault}: ${kind}`, async (t) => {
         await visit()
         await meet({ ...work, t, page, visit })

@@ -29,6 +29,7 @@ const withoutFilter: Readonly<Record<string, string>> = {
   'system-config.history': 'the primary key has two columns; it has parameters for key, version and actor',
   'system-config.requests': 'the state depends on the time, so it is not a column; it has a parameter',
   'web3.chains': 'one row for each chain of the configuration',
+  'webhooks.event-types': 'declarations of plugins, which are in no table',
 }
 
 const columnsOf = ({ source }: ListPageDeclaration) => operations.get(source)?.query['filter']?.['x-filter']

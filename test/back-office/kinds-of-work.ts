@@ -33,7 +33,23 @@ export interface Work {
   change?(): Promise<unknown>
   /** Decides to keep the input after `change`. */
   resolve(): Promise<unknown>
+  /** True for input that ends with its page: a file, selected rows, or a name. The user gives it again. */
+  readonly isOfPage?: boolean
 }
+
+/** Work without a form. A menu item does it at once. */
+export interface DirectWork {
+  readonly path: string
+  act(): Promise<unknown>
+  /** Waits until the page shows that the work is done. */
+  reported(): Promise<unknown>
+  /** Returns 1 if the work is done, otherwise 0. */
+  effects(): Promise<number>
+  /** Chooses the button that reverses the work. Omitted if the work has none. */
+  undo?(): Promise<unknown>
+}
+
+export type DirectKind = (page: Page, api: Api, turn: number) => Promise<DirectWork>
 
 export type Kind = (page: Page, api: Api, turn: number) => Promise<Work>
 
@@ -140,7 +156,153 @@ async function inMessage(page: Page, api: Api, turn: number) {
   }
 }
 
+const vouchers = 'admin/example-vouchers'
+const newVoucher = (api: Api, code: string) => api('POST', vouchers, { code, value: 1_000 })
+
+/** Returns the entry of the overview about paused tasks, without a decision about it. */
+async function undecidedAttention(api: Api) {
+  const id = 'scheduler.paused'
+  const tasks = await api('GET', 'admin/scheduler/tasks')
+  const [task] = tasks.items ?? tasks
+  if (!task.paused) await api('POST', `admin/scheduler/tasks/${task.name}/pause`)
+  await api('PUT', `admin/console/attention/${id}`, { assigneeUserId: null, snoozedUntil: null, doneCount: null })
+  const read = async () =>
+    (await api('GET', 'admin/console/attention')).items.find((one: { readonly id: string }) => one.id === id)
+  return { title: (await read()).title as string, mark: async () => (await read()).mark }
+}
+
+/** A decision about an entry of the overview. */
+const inAttention =
+  (item: string, isDone: (mark: Readonly<Record<string, unknown>>) => boolean): DirectKind =>
+  async (page, api) => {
+    const { title, mark } = await undecidedAttention(api)
+    return {
+      path: '',
+      async act() {
+        await page.getByRole('button', { name: `Actions: ${title}` }).click()
+        await page.getByRole('menuitem', { name: item }).click()
+      },
+      reported: () => until(async () => isDone((await mark()) ?? {}), 'the decision is stored'),
+      effects: async () => Number(isDone((await mark()) ?? {})),
+    }
+  }
+
+export const directKinds: Readonly<Record<string, DirectKind>> = {
+  async 'move on a board'(page, api, turn) {
+    const code = `MOVE-${turn}`
+    const { id } = await newVoucher(api, code)
+    const card = (column: string) =>
+      page.getByRole('region', { name: column, exact: true }).locator('li', { hasText: code })
+    return {
+      path: `vouchers.vouchers?board=1&q=${code}`,
+      async act() {
+        await card('Draft')
+          .getByRole('button', { name: `Actions: ${code}` })
+          .click()
+        await page.getByRole('menuitem', { name: 'Move to Active' }).click()
+      },
+      reported: () => card('Active').waitFor(),
+      effects: async () => Number((await api('GET', `${vouchers}/${id}`)).status === 'active'),
+      async undo() {
+        await page.getByRole('status').getByRole('button', { name: 'Undo' }).last().click()
+        await card('Draft').waitFor()
+      },
+    }
+  },
+  'snoozed attention': inAttention('Snooze for 4 hours', ({ snoozedUntil }) => snoozedUntil != null),
+  'assigned attention': inAttention('Assign to me', ({ assigneeUserId }) => assigneeUserId != null),
+}
+
 export const kinds: Readonly<Record<string, Kind>> = {
+  async import(page, api, turn) {
+    const dialog = dialogOf(page)
+    const code = `FILE-${turn}`
+    const input = dialog.getByLabel('CSV file')
+    const cancel = () =>
+      dialog
+        .getByRole('button', { name: /^(?:Cancel|Close)$/ })
+        .last()
+        .click()
+    return {
+      path: 'vouchers.vouchers',
+      steps: [],
+      commit: named(dialog, 'Import 1 rows'),
+      isOfPage: true,
+      async open() {
+        await named(page.locator('main'), 'Import a CSV file').click()
+        await input.waitFor()
+      },
+      async fill() {
+        const buffer = Buffer.from(`Code,Value\r\n${code},10.00`)
+        await input.setInputFiles({ name: `${code}.csv`, mimeType: 'text/csv', buffer })
+        await dialog.getByText('1 rows: 1 can be imported').waitFor()
+      },
+      cancel,
+      typed: async () => [await input.inputValue()],
+      restored: async () => {},
+      reported: () => dialog.getByText('1 of 1 rows imported').waitFor(),
+      effects: () => matching(api, `${vouchers}?keyword=${code}`),
+      resolve: async () => {},
+    }
+  },
+  async 'edit in a cell'(page, api, turn) {
+    const code = `CELL-${turn}`
+    const note = `Note ${turn}`
+    const { id } = await newVoucher(api, code)
+    const read = () => api('GET', `${vouchers}/${id}`)
+    const form = inDialog(page, `Change Note: ${code}`, 'Save', { Note: note })
+    return {
+      ...form,
+      path: `vouchers.vouchers?q=${code}`,
+      // A form of a cell closes without a question.
+      cancel: () => named(form.dialog, 'Cancel').click(),
+      effects: async () => Number((await read()).note === note),
+      change: async () => api('PUT', `${vouchers}/${id}`, { note: 'Theirs', version: (await read()).version }),
+    }
+  },
+  async 'action on selected rows'(page, api, turn) {
+    const code = `BULK-${turn}`
+    await newVoucher(api, code)
+    const form = inDialog(page, 'Delete', 'Delete', {})
+    return {
+      ...form,
+      path: `vouchers.vouchers?q=${code}`,
+      isOfPage: true,
+      async open() {
+        await page.locator('main tbody tr', { hasText: code }).getByRole('checkbox').check()
+        await form.open()
+      },
+      cancel: () => named(form.dialog, 'Cancel').click(),
+      restored: async () => {},
+      effects: async () => 1 - (await matching(api, `${vouchers}?keyword=${code}`)),
+    }
+  },
+  async 'shared view'(page, api, turn) {
+    const name = `View ${turn}`
+    const role = 'Customer service'
+    const form = inDialog(page, 'Views', 'Save', { 'Name of the view': name })
+    const stored = async () => (await api('GET', 'admin/console/pages/iam.users')).shared.views
+    // A page has at most 20 views for one role.
+    for (const { id } of await stored()) await api('DELETE', `admin/console/views/${id}`)
+    return {
+      ...form,
+      path: `iam.users?q=view-${turn}`,
+      isOfPage: true,
+      async open() {
+        await named(page.locator('main'), 'Views').click()
+        await page.getByRole('menuitem', { name: 'Save this view' }).click()
+        await form.dialog.waitFor()
+      },
+      async fill() {
+        await form.fill()
+        await page.getByRole('combobox', { name: 'For' }).click()
+        await page.getByRole('option', { name: role }).click()
+      },
+      cancel: () => named(form.dialog, 'Cancel').click(),
+      restored: async () => {},
+      effects: async () => (await stored()).filter((one: { readonly name: string }) => one.name === name).length,
+    }
+  },
   async 'create in a form'(page, api, turn) {
     const code = `role-${turn}`
     const form = inDialog(page, 'New role', 'Save', { Code: code, Name: `Role ${turn}`, Description: 'For a test' })
@@ -241,7 +403,12 @@ export const kinds: Readonly<Record<string, Kind>> = {
     return {
       ...form,
       async open() {
-        await form.open()
+        await page
+          .locator('main')
+          .getByRole('button', { name: `Actions: ${username}` })
+          .click()
+        await page.getByRole('menuitem', { name: 'Erase' }).click()
+        await form.dialog.waitFor()
         // The confirmation is never restored. The user types it each time.
         await form.dialog.getByLabel(`Type ${username}`).fill(username)
       },

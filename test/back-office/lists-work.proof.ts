@@ -81,6 +81,49 @@ t.test(
   },
 )
 
+t.test('of two files that are chosen quickly, the last one is checked', { skip, timeout: 300_000 }, async (t) => {
+  const { page, complaints } = await start()
+  await page.getByRole('button', { name: 'Import a CSV file' }).click()
+  const dialog = page.getByRole('dialog')
+  // The first file is read slowly.
+  await page.evaluate(`(() => {
+    const read = File.prototype.arrayBuffer
+    File.prototype.arrayBuffer = async function () {
+      if (this.name === 'slow.csv') await new Promise((resolve) => { window.finishSlow = resolve })
+      return read.call(this)
+    }
+  })()`)
+  const input = dialog.getByLabel('CSV file')
+  await input.setInputFiles({ ...file(['Code,Value', 'SLOW-1,10.00']), name: 'slow.csv' })
+  await page.waitForFunction('window.finishSlow !== undefined')
+  await input.setInputFiles(file(['Code,Value', 'FAST-1,10.00', 'FAST-2,10.00']))
+  await dialog.getByText('2 rows: 2 can be imported, 0 problems').waitFor()
+  await page.evaluate('window.finishSlow()')
+  await page.evaluate('new Promise((resolve) => setTimeout(resolve))')
+  await page.waitForLoadState('networkidle')
+  t.ok(await dialog.getByText('2 rows: 2 can be imported, 0 problems').isVisible())
+
+  // The response for the first file arrives after a file that cannot be read was chosen.
+  const { promise: held, resolve: release } = Promise.withResolvers<void>()
+  await page.route(
+    (url) => url.pathname.endsWith('/import'),
+    async (route) => {
+      await held
+      await route.continue().catch(() => {})
+    },
+    { times: 1 },
+  )
+  const sent = page.waitForRequest((request) => request.url().endsWith('/import'))
+  await input.setInputFiles(file(['Code,Value', 'SLOW-1,10.00']))
+  await sent
+  await input.setInputFiles({ ...file([]), buffer: Buffer.from([0xff, 0xfe, 0x41]) })
+  await dialog.getByText('The file is not in UTF-8').waitFor()
+  release()
+  await page.waitForLoadState('networkidle')
+  t.equal(await dialog.getByText('can be imported').count(), 0, 'the report of another file is not shown')
+  t.same(complaints, [])
+})
+
 t.test('an import without a response is repeated with the same key', { skip, timeout: 300_000 }, async (t) => {
   const { page } = await start()
   const keys: (string | undefined)[] = []
@@ -276,7 +319,8 @@ t.test('rows that an action left unchanged are listed with their reason', { skip
   const notice = page.getByRole('alert').filter({ hasText: '1 done, 1 not done' })
   await notice.getByText('Not found, or not in your data scope').waitFor()
   await notice.getByRole('link', { name: 'GIFT-194' }).waitFor()
-  await page.getByText('1 selected').waitFor()
+  await page.getByText('1 selected').waitFor({ state: 'hidden' })
+  t.ok(await notice.isVisible(), 'the reason stays, although the row is gone')
   t.same(await findAccessibilityProblems(page), [])
   await saveScreenshot(page, 'bulk-failures')
   const all = page.locator('main thead').getByRole('checkbox')

@@ -35,6 +35,7 @@ const withoutRange: Readonly<Record<string, string>> = {
   'sign-in-oidc.claim-rules': 'few rules, found by provider',
   'template.templates': 'few rows, found by code and channel',
   'web3.chains': 'one row for each chain',
+  'webhooks.webhook-endpoints': 'few rows, found by name or status',
 }
 
 const rangeOf = ({ source }: ListPageDeclaration) => operations.get(source)?.query['from']?.['x-range']

@@ -59,7 +59,6 @@ const allowed: readonly Allowed[] = [
   },
   { view: '', text: /^https?:/, reason: 'addresses, and errors of the network, are shown as they came' },
   { view: '', text: /^[A-Z]\w+\/[\w /-]+$/, reason: 'the names of time zones are those of the IANA database' },
-  { view: 'web3-settlement.', text: /^M\w{10,}$/, reason: 'the picker offers orders by their numbers' },
   { view: 'notification.send', text: /^webhook: /, reason: 'a message is named by its channel and its subject' },
   { view: 'events.', text: /^[\w.:-]*\d{15}$/, reason: 'the publisher of an event makes its key' },
   {
@@ -72,6 +71,11 @@ const allowed: readonly Allowed[] = [
     view: 'iam.audit',
     text: /^[a-z.-]+$/,
     reason: 'templates and notification rules have no other name than their code',
+  },
+  {
+    view: 'system-config.',
+    text: /^platform\.site\.title$/,
+    reason: 'the keys that a second operator approves are written as in the file of the product',
   },
   { view: 'system-config.', text: /^(?:open-platform|web3|first use)$/, reason: 'a plugin acts under its id' },
   { view: 'system-config.centre', text: /PLATFORM_[A-Z_]+/, reason: 'a hint names the variable of the environment' },
@@ -98,6 +102,9 @@ const allowed: readonly Allowed[] = [
 const names =
   /\b(?:Webhook|Bark|Discord|Google Chat|Gotify|Mattermost|ntfy|Rocket\.Chat|Slack|Microsoft Teams|Telegram|SQLite|PostgreSQL|MariaDB|Node\.js|HTTPS?|HTML|MJML|mjml|html|CSV|JSON|URL|UTC|IP|ID|SMTP|KiB|MiB|GiB|EN|ECONNREFUSED|Firefox|Chrome|Linux)\b/g
 
+/** Numbers of orders and of after-sales requests. People call these objects by their numbers. */
+const shopNumbers = /\b(?:M\d{8}|R)[0-9A-Z]{9,11}\b/g
+
 export interface Looked {
   readonly view: string
   readonly language: 'en' | 'zh-CN'
@@ -114,7 +121,7 @@ export function unreadable({ view, language, texts }: Looked, typed: ReadonlySet
   const entered = [...new Set(variants)].filter((text) => text.length > 3).sort((a, b) => b.length - a.length)
   return texts.flatMap(({ text, isCopied }) => {
     if (allowed.some((one) => view.startsWith(one.view) && one.text.test(text))) return []
-    const rest = entered.reduce((left, one) => left.replaceAll(one, ' '), text).trim()
+    const rest = entered.reduce((left, one) => left.replaceAll(one, ' '), text.replace(shopNumbers, ' ')).trim()
     const rules = isCopied ? { 'an id': rowId } : forPrograms
     const broken = Object.entries(rules).filter(([, rule]) => rule.test(rest))
     const isForeign =

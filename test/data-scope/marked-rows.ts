@@ -191,6 +191,15 @@ function membersOf(
       amountRaw: '1',
       handledBy: userId,
     },
+    WebhookSubscription: { endpointId: idOf('WebhookEndpoint') },
+    WebhookEndpoint: { status: 'active', statusReason: null, eventTypes: ['order.paid'] },
+    WebhookDelivery: {
+      endpointId: idOf('WebhookEndpoint'),
+      status: 'failed',
+      subjectUserId: userId,
+      subjectOrgId: null,
+      nextAt: tomorrow,
+    },
     Web3PaymentCallbackLog: { reasons: [], reviewLogId: idOf('Web3SettlementReviewLog') },
   }
   return { ...members[entity] }

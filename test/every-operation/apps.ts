@@ -80,6 +80,29 @@ export async function callApps(scene: Scene): Promise<void> {
   await assertSuccess(admin.DELETE('/api/v1/admin/open-platform/apps/{id}', { params }))
 }
 
+/** Calls the operations on webhook endpoints and their deliveries. */
+export async function callWebhooks({ admin }: Scene): Promise<void> {
+  await assertSuccess(admin.GET('/api/v1/admin/webhooks/event-types'))
+  const body = { name: 'ERP', url: 'https://erp.example.org/hooks', eventTypes: ['order.paid'] }
+  const { id } = await assertSuccess(admin.POST('/api/v1/admin/webhooks/endpoints', { body }))
+  const params = { path: { id } }
+  await assertSuccess(admin.GET('/api/v1/admin/webhooks/endpoints'))
+  await assertSuccess(admin.GET('/api/v1/admin/webhooks/endpoints/{id}', { params }))
+  await assertSuccess(admin.PUT('/api/v1/admin/webhooks/endpoints/{id}', { params, body: { name: 'Stock' } }))
+  await assertSuccess(admin.POST('/api/v1/admin/webhooks/endpoints/{id}/rotate-secret', { params, body: {} }))
+  await assertSuccess(admin.POST('/api/v1/admin/webhooks/endpoints/{id}/test', { params, body: {} }))
+  const range = { from: '2026-01-01T00:00:00Z', to: '2026-01-02T00:00:00Z' }
+  await assertSuccess(admin.POST('/api/v1/admin/webhooks/endpoints/{id}/redeliver', { params, body: range }))
+  await assertSuccess(admin.POST('/api/v1/admin/webhooks/endpoints/{id}/disable', { params, body: {} }))
+  await assertSuccess(admin.POST('/api/v1/admin/webhooks/endpoints/{id}/enable', { params, body: {} }))
+  const { items } = await assertSuccess(admin.GET('/api/v1/admin/webhooks/deliveries'))
+  const delivery = { path: { id: items[0]?.id ?? 0 } }
+  await assertSuccess(admin.GET('/api/v1/admin/webhooks/deliveries/{id}', { params: delivery }))
+  // The deliveries of a deleted endpoint are held, so that they can be sent again.
+  await assertSuccess(admin.DELETE('/api/v1/admin/webhooks/endpoints/{id}', { params }))
+  await assertSuccess(admin.POST('/api/v1/admin/webhooks/deliveries/{id}/redeliver', { params: delivery }))
+}
+
 /** Signs in with a wallet, and with codes by e-mail and text message. */
 export async function callCodes({ publicClient, clientOf, user, sentCode }: Scene): Promise<void> {
   const { address } = wallet

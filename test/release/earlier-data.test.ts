@@ -184,6 +184,8 @@ const jsonColumns: Readonly<Record<string, 'list' | 'map' | 'members'>> = {
   'points_rule.display_description': 'members',
   'points_rule.display_title': 'members',
   'web3_chain.providers': 'members',
+  'webhook_delivery.attempt_log': 'members',
+  'webhook_endpoint.event_types': 'list',
   'web3_payment_callback_log.reasons': 'list',
   'web3_settlement_audit_log.confirmation_snapshot': 'members',
   'web3_settlement_audit_log.risk_reasons': 'list',
@@ -221,6 +223,14 @@ const plan = {
   fingerprintVersion: 1,
   providerId: null,
 } as const
+const attempt = {
+  number: 1,
+  startedAt: '2026-01-01T00:00:00.000Z',
+  outcome: 'succeeded',
+  status: 204,
+  durationMs: 5,
+  reason: null,
+}
 /** Returns the value in the form in which a column returns it. */
 const stored = (value: object): Data => JSON.parse(JSON.stringify({ ...value, ...unknown }))
 
@@ -272,6 +282,20 @@ const samples: readonly Sample[] = [
       return (await root('GET', `admin/web3/chains/${id}`)).providers
     },
     expected: [{ id: 'node' }],
+  },
+  {
+    shape: 'webhook_delivery.attempt_log',
+    async read() {
+      const endpoint = { name: 'ERP', url: 'https://erp.example.org/', eventTypes: ['order.paid'] }
+      const { id } = await root('POST', 'admin/webhooks/endpoints', endpoint)
+      await root('POST', `admin/webhooks/endpoints/${id}/test`, {})
+      // The attempt that this product begins no longer owns the row.
+      const earlier = "update webhook_delivery set attempt_log = ?, status = 'delivered', lease_token = null"
+      await store.execute(earlier, [JSON.stringify([stored(attempt)])])
+      const { items } = await root('GET', 'admin/webhooks/deliveries')
+      return items.map(({ attemptLog }: Data) => attemptLog)
+    },
+    expected: [[attempt]],
   },
   {
     shape: 'notification_inbox_content.jump',

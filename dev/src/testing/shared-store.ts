@@ -78,7 +78,7 @@ export const skipWithoutRedisProgram: false | string =
 /**
  * Starts a Redis server without persistence for one test, which can freeze it, kill it and start it again empty.
  *
- * @param more further command-line arguments
+ * @param more further command-line arguments; `PORT` is replaced by the port of the server
  */
 export async function startRedis(...more: readonly string[]) {
   const port = await freePort()
@@ -96,7 +96,7 @@ export async function startRedis(...more: readonly string[]) {
       'no',
       '--dir',
       directory,
-      ...more,
+      ...more.map((argument) => (argument === 'PORT' ? `${port}` : argument)),
     ]
     child = spawn('redis-server', settings, { stdio: ['ignore', 'pipe', 'ignore'] })
     const { output, until } = watchProcess({ teardown: () => {} }, child)

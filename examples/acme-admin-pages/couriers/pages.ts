@@ -20,6 +20,7 @@ const choices = {
 const couriers = adminList('getAdminAcmeCouriers', (row) => ({
   id: 'acme.couriers',
   title: text('Couriers', '快递员'),
+  empty: text('No couriers yet.', '尚无快递员。'),
   place: { group: acme, order: 30 },
   key: 'id',
   detail: 'acme.courier',

@@ -14,6 +14,7 @@ export const workflowLabels = (workflows: ReadonlyMap<string, ApprovalWorkflow>)
 const records = adminList('getAdminApprovals', (row) => ({
   id: 'approval.records',
   title: text('Approvals', '审批记录'),
+  empty: text('No approvals yet.', '尚无审批记录。'),
   lead: text(
     'Workflow steps that users performed or were denied, and the permission that was required.',
     '已执行或被拒绝的流程步骤，以及当时所需的权限。',

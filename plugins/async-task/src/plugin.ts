@@ -1,5 +1,6 @@
 import { backOffice, labelSources } from '@plinth/admin'
 import {
+  checkQueueServer,
   createEngine,
   leaseTimeLimits,
   RunEngine,
@@ -12,7 +13,7 @@ import { events } from '@plinth/events'
 import { http, metrics } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { accounts, identity } from '@plinth/iam'
-import { auditTexts, definePlugin, kernel, optional, personalData } from '@plinth/kernel'
+import { auditTexts, definePlugin, healthCheck, kernel, optional, personalData } from '@plinth/kernel'
 import { instanceName, pluginData } from '@plinth/kernel/host'
 import { sharedStore } from '@plinth/shared-store'
 import { storage } from '@plinth/storage'
@@ -56,6 +57,7 @@ export default definePlugin({
   provides: [asyncTasks],
   contributes: [
     auditTexts.of(audited),
+    healthCheck,
     personalData,
     pluginData,
     ...backOffice({ pages, attention: needsAttention }),
@@ -67,7 +69,7 @@ export default definePlugin({
   entities,
   messages,
   scheduledTasks: [purgeFinishedTasks],
-  setup({ services, config, log, redact, roles, provide, contribute, onReady, onDrain, onStop }) {
+  async setup({ services, config, log, redact, roles, provide, contribute, onReady, onDrain, onStop }) {
     const { kernel: product, database: db, storage, i18n } = services
     const { clock } = db
     const leaseMs = config.get('platform.async-task.lease')
@@ -110,6 +112,10 @@ export default definePlugin({
       })
     }
     config.onVerify('platform.async-task.engine', (engine) => verifyEngine('async-task', engine, redis))
+    const checkQueue = () => checkQueueServer('async-task', config.get('platform.async-task.engine'), redis)
+    if (roles.has('worker')) await checkQueue()
+    // A command, such as `plinth doctor`, predicts whether a worker starts.
+    else if (!roles.has('web')) contribute(healthCheck, 'async-task.queue', checkQueue)
     if (!roles.has('worker')) return
 
     const counts = services.metrics && createRunMetrics(services.metrics, db)

@@ -1,5 +1,5 @@
 /** Attacks on one-time passwords and recovery codes: replay, guessing, odd texts, and locking out the owner. */
-import { rejectsWith } from '@plinth/dev/testing'
+import { isProof, rejectsWith } from '@plinth/dev/testing'
 import { onDatabase, onEachDatabase } from '@plinth/dev/testing/database'
 import { identity } from '@plinth/iam'
 import { dataCheck } from '@plinth/kernel'
@@ -8,6 +8,9 @@ import { auth, factor, outcomeOf, type Product, password, startAuthenticators, s
 
 const invalid = '401 authenticators.totp-invalid'
 const blocked = '429 authenticators.totp-blocked'
+
+/** Number of codes that an attacker tries. */
+const guesses = isProof ? 1_000 : 100
 
 /** Returns a function that tries a code as the second factor of a new sign-in. */
 const triesOf =
@@ -82,7 +85,7 @@ onDatabase(t, 'other forms of a code are normalised or rejected', async (t, db) 
   t.strictSame(seen, Object.fromEntries(wrong.map((value) => [value, invalid])))
 })
 
-onDatabase(t, 'a thousand wrong codes from many networks do not lock out the owner', async (t, db) => {
+onDatabase(t, 'many wrong codes from many networks do not lock out the owner', async (t, db) => {
   const product = await startAuthenticators(t, db)
   const { post, createUser, addPasskey, addTotp, pendingOf, assertion, clock, settled, mailbox } = product
   const user = await createUser()
@@ -106,13 +109,13 @@ onDatabase(t, 'a thousand wrong codes from many networks do not lock out the own
   const guess = async (from: string) =>
     outcomeOf(await post(`${factor}/totp`, { pendingToken: await pending(), code: wrong() }, { from }))
   const seen = new Map<string, number>()
-  for (let at = 0; at < 1000; at += 10) {
+  for (let at = 0; at < guesses; at += 10) {
     const outcomes = await Promise.all(
       Array.from({ length: 10 }, (_, more) => guess(`198.51.${(at + more) >> 8}.${(at + more) & 255}`)),
     )
     for (const outcome of outcomes) seen.set(outcome, (seen.get(outcome) ?? 0) + 1)
   }
-  t.strictSame(Object.fromEntries(seen), { [invalid]: 10, [blocked]: 990 })
+  t.strictSame(Object.fromEntries(seen), { [invalid]: 10, [blocked]: guesses - 10 })
   await settled()
   t.equal(mailbox.sent.filter(({ subject }) => subject === 'Shop: wrong codes for your account').length, 1)
 

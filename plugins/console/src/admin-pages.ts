@@ -72,6 +72,7 @@ const healthChecks = {
 const health = adminList('getAdminConsoleHealth', (row) => ({
   id: 'console.health',
   title: text('Health', '健康状况'),
+  empty: text('The product has no health checks.', '本产品没有健康检查项。'),
   lead: text(
     'Health checks of this instance. A load balancer sends it no requests while a check fails.',
     '当前实例的健康检查。任一检查失败时，负载均衡器不会向其分发请求。',

@@ -12,7 +12,7 @@ declare module '@plinth/admin' {
     getConsoleCharts: { params: {}; query: {}; body: {}; data: { items: (Record<string, unknown>)[]; tiles: (Record<string, unknown>)[] }; sort: never }
     getConsoleEvents: { params: {}; query: {}; body: {}; data: never; sort: never }
     getConsoleLabels: { params: {}; query: { kind: string; ids?: (string)[]; search?: string }; body: {}; data: { items: ({ id: string | number; name: string })[] }; sort: never }
-    getConsoleLookups: { params: {}; query: {}; body: {}; data: { items: (Record<string, unknown>)[] }; sort: never }
+    getConsoleLookups: { params: {}; query: {}; body: {}; data: { items: (Record<string, unknown>)[]; views: ({ id: number; name: string; page: string; search: string; role: string; isDefault: boolean })[] }; sort: never }
     getConsolePage: { params: { id: string }; query: {}; body: {}; data: Record<string, unknown>; sort: never }
     getConsolePageRows: { params: { id: string }; query: { filters?: string; columns?: (string)[]; locale?: string }; body: {}; data: never; sort: never }
     getConsolePages: { params: {}; query: {}; body: {}; data: { siteName: string; siteTitle: string; timeZone: string; units: Record<string, unknown>; groups: ({ id: string; title: string; icon?: string; pages: ({ id: string; title: string; kind: "list" | "detail" | "frame" | "own"; details: (string)[]; formerly?: (string)[]; opens?: (string)[] })[] })[] }; sort: never }

@@ -210,7 +210,7 @@ t.test('the server is unreachable if nothing or only a proxy responds', async (t
   const { api, connection } = clientOf(() => response())
   const call = async () => {
     const failure = await failureOf(api.call(read, { signal: never }))
-    return [failure?.kind, connection.lostAt()]
+    return [failure?.kind, connection.current()]
   }
   response = () => envelope('502', null, 502)
   t.strictSame(await call(), ['away', 7], 'an envelope of a proxy')
@@ -229,7 +229,7 @@ t.test('the server is unreachable if nothing or only a proxy responds', async (t
   const left = AbortSignal.abort(new Error('left'))
   response = () => left.throwIfAborted() as never
   await rejectsWith(t, api.call(read, { signal: left }), { message: 'left' })
-  t.equal(connection.lostAt(), undefined, 'a cancelled call says nothing about the server')
+  t.equal(connection.current(), undefined, 'a cancelled call says nothing about the server')
 })
 
 t.test('a call without a response ends after thirty seconds', async (t) => {
@@ -246,7 +246,7 @@ t.test('a call without a response ends after thirty seconds', async (t) => {
   t.equal(given.aborted, false)
   mock.timers.tick(1)
   t.equal((await call)?.kind, 'away')
-  t.equal(connection.lostAt(), 7)
+  t.equal(connection.current(), 7)
 })
 
 t.test('a write is repeated with its key until its outcome is known', async (t) => {
@@ -281,9 +281,9 @@ t.test('the time since which the server is unreachable is that of the first fail
   connection.lose()
   now = 2
   connection.lose()
-  t.equal(connection.lostAt(), 1)
+  t.equal(connection.current(), 1)
   connection.regain()
-  t.equal(connection.lostAt(), undefined)
+  t.equal(connection.current(), undefined)
   t.equal(reported, 2)
   stop()
   connection.lose()

@@ -1,7 +1,9 @@
+export { Circuits } from './circuits.ts'
 export { BullmqEngine, type BullmqOptions, type QueueServer } from './engine/bullmq-engine.ts'
 export type { Engine } from './engine/engine.ts'
 export { LeasedRun, LeasedRuns, type LeasedRunsOptions, type StopCause } from './engine/leased-runs.ts'
 export {
+  checkQueueServer,
   createEngine,
   type EngineSettings,
   RunEngine,

@@ -153,6 +153,11 @@ export interface Events {
    * @throws PlinthError `PLINTH_EVENTS_SCHEMA` if another plugin publishes the same id with another schema
    */
   declarePublished(...refs: readonly EventRef[]): void
+  /**
+   * True if this process has a handler of the event. A publisher calls it after setup for an event that only exists for
+   * optional handlers, so that nothing is stored without them.
+   */
+  isHandled(ref: EventRef): boolean
   /** Ids of the declared event types. Complete after all plugins are set up. */
   readonly publishedTypes: ReadonlySet<string>
   /**

@@ -13,6 +13,7 @@ export const eventTitles = {
   'install.execution.completed': text('Installation completed', '安装完成'),
   'install.execution.failed': text('Installation failed', '安装失败'),
   'mall.order.status-changed': text('Status of an order of the mall', '商城订单状态变更'),
+  'member-points.moved': text('Points moved', '积分变动'),
   'money.payment.refunded': text('Payment refunded', '支付已退款'),
   'money.payment.succeeded': text('Payment received', '支付成功'),
   'money.payment.transaction-named': text('Transaction of a payment named', '已登记支付交易'),
@@ -20,6 +21,8 @@ export const eventTitles = {
   'notification.part': text('Message to some of its recipients', '向部分接收人发送消息'),
   'notification.read': text('Inbox message read', '站内信已读'),
   'notification.retry': text('Message sent again', '消息重发'),
+  'notification.send-failed': text('Message failed', '消息发送失败'),
+  'notification.send-succeeded': text('Message sent', '消息已发送'),
   'open-platform.balance-low': text('Low balance of an application', '应用余额不足'),
   'open-platform.key-abnormal': text('Unusual use of an application key', '应用密钥使用异常'),
   'open-platform.package-exhausted': text('Package of an application used up', '应用套餐用尽'),
@@ -32,4 +35,6 @@ export const eventTitles = {
   'web3-settlement.not-executed': text('Settlement not executed', '结算未执行'),
   'web3-settlement.settled': text('Payment settled', '支付已结算'),
   'web3.settlement.failed': text('Chain scan or settlement failed', '链上扫描或结算失败'),
+  'webhooks.endpoint.failing': text('Webhook endpoint fails', 'Webhook 端点持续失败'),
+  'webhooks.endpoint.suspended': text('Webhook endpoint suspended', 'Webhook 端点已暂停'),
 }

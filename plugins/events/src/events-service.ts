@@ -41,6 +41,10 @@ export class EventsService implements Events {
     return this.#types.declared
   }
 
+  isHandled({ id }: EventRef): boolean {
+    return this.#parts.handlers.knows(id)
+  }
+
   async publish<T>(ref: EventRef<T>, payload: T, options: PublishOptions = {}): Promise<number> {
     this.#types.assertSchema(ref)
     return this.#parts.writer.publish(ref, payload, options)

@@ -147,6 +147,17 @@ export const openKeyAbnormal = event('open-platform.key-abnormal', Type.Object({
 export const openProviderProblem = event('open-platform.provider-fault', Type.Object({ provider: name, reason }))
 export const openRateLimited = event('open-platform.rate-limited', Type.Object({ ...application, route: title }))
 
+const endpoint = {
+  endpointId: id,
+  endpointName: name,
+  ownerId: userId,
+  failedAttempts: Type.Integer({ minimum: 0 }),
+}
+/** Every attempt to send webhooks to an endpoint failed for 24 hours. Published once until the next success. */
+export const webhookEndpointFailing = event('webhooks.endpoint.failing', Type.Object(endpoint))
+/** The product suspended a webhook endpoint. `reason`: `failing`, `gone` or `no-rights`. */
+export const webhookEndpointSuspended = event('webhooks.endpoint.suspended', Type.Object({ ...endpoint, reason }))
+
 /**
  * A public operation is called so often that abuse is likely. Published once per window of the limit. `area` is a
  * stable code, for example `sms-codes`. `subject` is a part of the area, for example a calling code.

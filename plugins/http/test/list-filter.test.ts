@@ -92,6 +92,18 @@ t.test('each list of values is read as it was printed, by the server and the bro
   t.end()
 })
 
+t.test('a backslash at the end of a typed address belongs to the value', (t) => {
+  for (const [text, values] of [
+    ['note:in:a\\', ['a\\']],
+    ['note:in:a,b\\', ['a', 'b\\']],
+    ['note:in:a\\,b', ['a,b']],
+  ] as const) {
+    t.strictSame(parsed(text), [{ property: 'note', operator: 'in', values }])
+    t.strictSame(parseCondition(text).values, values)
+  }
+  t.end()
+})
+
 t.test('any text is read or rejected', (t) => {
   fc.assert(
     fc.property(

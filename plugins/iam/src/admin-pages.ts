@@ -28,6 +28,7 @@ const remove = {
 const users = adminList('getAdminIamUsers', (row) => ({
   id: 'iam.users',
   title: text('Users', '用户'),
+  empty: text('No users yet.', '尚无用户。'),
   lead: text('Users who can sign in, and the permissions of their roles.', '可以登录的用户，以及其角色的权限。'),
   place: { group: 'access', order: 10 },
   key: 'id',
@@ -179,6 +180,7 @@ const user = adminDetail('getAdminIamUsersById', (it) => ({
 const roles = adminList('getAdminIamRoles', (row) => ({
   id: 'iam.roles',
   title: text('Roles', '角色'),
+  empty: text('No roles yet.', '尚无角色。'),
   lead: text('Sets of permissions for users.', '授予用户的权限集合。'),
   place: { group: 'access', order: 20 },
   key: 'id',
@@ -257,6 +259,7 @@ const roleDetail = adminDetail('getAdminIamRolesById', (it) => ({
 const audit = adminList('getAdminIamAudits', (row) => ({
   id: 'iam.audit',
   title: text('Audit', '审计'),
+  empty: text('No audited actions yet.', '尚无审计记录。'),
   lead: text('Record of changes, with the user and the reason.', '更改记录，含操作者和原因。'),
   place: { group: 'audit', order: 10 },
   key: 'id',
@@ -308,6 +311,7 @@ const auditEntry = adminDetail('getAdminIamAuditsById', (it) => ({
 const loginAudit = adminList('getAdminIamLoginAudits', (row) => ({
   id: 'iam.login-audit',
   title: text('Login audit', '登录审计'),
+  empty: text('No sign-ins yet.', '尚无登录记录。'),
   lead: text('All sign-in attempts, including failed ones.', '所有登录尝试，包括失败的。'),
   place: { group: 'audit', order: 20 },
   key: 'id',
@@ -407,6 +411,7 @@ const ownAccount = adminDetail('getIamUsersMe', (it) => ({
 const ownSessions = adminList('getIamUsersMeSessions', (row) => ({
   id: 'iam.own-sessions',
   title: text('My sessions', '我的会话'),
+  empty: text('No sessions.', '没有会话。'),
   lead: text('The browsers and programs in which you are signed in.', '您已登录的浏览器和程序。'),
   key: 'id',
   columns: [

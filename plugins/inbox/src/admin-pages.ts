@@ -6,6 +6,7 @@ const user = { labels: 'iam.user', page: 'iam.user' }
 const receipts = adminList('getNotificationReadReceipts', (row) => ({
   id: 'notification.receipts',
   title: text('Read receipts', '已读回执'),
+  empty: text('No recipient has read the message yet.', '尚无收件人阅读此消息。'),
   lead: text('Recipients of inbox messages, and when they read them.', '站内信的接收人及阅读时间。'),
   key: 'id',
   live: ['notification_inbox_item'],
@@ -22,6 +23,7 @@ const receipts = adminList('getNotificationReadReceipts', (row) => ({
 const attachments = adminList('getNotificationMessageAttachments', (row) => ({
   id: 'notification.attachments',
   title: text('Attachments', '附件'),
+  empty: text('No attachments yet.', '尚无附件。'),
   lead: text('Files attached to messages.', '随消息发送的文件。'),
   key: 'id',
   columns: [

@@ -109,6 +109,7 @@ t.test('I-208 notifications that cannot be sent do not make the installation fai
             ref.id === events.id
               ? Object.assign(Object.create(service as object), {
                   on: (service as Events).on.bind(service),
+                  isHandled: (service as Events).isHandled.bind(service),
                   declarePublished: () => {},
                   publish: async () => {
                     throw new Error('the outbox is full')

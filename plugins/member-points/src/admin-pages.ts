@@ -63,6 +63,7 @@ const batchTones = { running: 'info', completed: 'good', failed: 'bad' } as cons
 const accounts = adminList('getAdminMemberPointsAccounts', (row) => ({
   id: 'member-points.accounts',
   title: text('Points accounts', '积分账户'),
+  empty: text('No points accounts yet.', '尚无积分账户。'),
   lead: text('Points that members have and can spend.', '会员持有和可用的积分。'),
   place: { group: 'points', order: 10 },
   key: 'id',
@@ -116,6 +117,7 @@ const accounts = adminList('getAdminMemberPointsAccounts', (row) => ({
 const ledger = adminList('getAdminMemberPointsLedgers', (row) => ({
   id: 'member-points.ledger',
   title: text('Points ledger', '积分流水'),
+  empty: text('No points were granted or taken yet.', '尚无积分变动。'),
   lead: text('All changes of points, with actor and reason.', '每一笔积分变动，以及操作者和原因。'),
   place: { group: 'points', order: 20 },
   links: [{ page: 'member-points.days', label: text('By day', '按日统计') }],
@@ -143,6 +145,7 @@ const ledger = adminList('getAdminMemberPointsLedgers', (row) => ({
 const sources = adminList('getAdminMemberPointsSources', (row) => ({
   id: 'member-points.sources',
   title: text('Points sources', '积分来源'),
+  empty: text('No points with an expiry date yet.', '尚无积分来源。'),
   lead: text('Sources of member points, with expiry and use.', '会员积分的来源、过期时间及使用情况。'),
   place: { group: 'points', order: 30 },
   links: [{ page: 'member-points.expire-batches', label: text('Expiry runs', '到期批次') }],
@@ -170,6 +173,7 @@ const sources = adminList('getAdminMemberPointsSources', (row) => ({
 const rules = adminList('getAdminMemberPointsRules', (row) => ({
   id: 'member-points.rules',
   title: text('Points rules', '积分规则'),
+  empty: text('No points rules yet.', '尚无积分规则。'),
   lead: text(
     'Rules for rewarding members. Saving a rule creates a new version. Points that were already granted do not change.',
     '会员获得积分的规则。保存规则会产生新版本，已发放的积分不变。',
@@ -209,6 +213,7 @@ const rules = adminList('getAdminMemberPointsRules', (row) => ({
 const ruleVersions = adminList('getAdminMemberPointsRules', (row) => ({
   id: 'member-points.rule-versions',
   title: text('Versions of a rule', '规则版本'),
+  empty: text('The rule has not changed yet.', '该规则尚未变更。'),
   lead: text('Each change of a rule creates a version.', '规则每次修改都会产生一个版本。'),
   key: 'id',
   detail: 'member-points.rule',
@@ -295,6 +300,7 @@ const rule = adminDetail('getAdminMemberPointsRulesById', (it) => ({
 const batches = adminList('getAdminMemberPointsExpireBatches', (row) => ({
   id: 'member-points.expire-batches',
   title: text('Expiry runs', '积分过期批次'),
+  empty: text('No points have expired yet.', '尚无积分过期。'),
   lead: text('Runs that remove points whose expiry time has passed.', '清除到期积分的各次执行。'),
   key: 'id',
   live: ['points_expire_batch'],
@@ -334,6 +340,7 @@ const batches = adminList('getAdminMemberPointsExpireBatches', (row) => ({
 const days = adminList('getAdminMemberPointsDays', (row) => ({
   id: 'member-points.days',
   title: text('Points by day', '每日积分'),
+  empty: text('No points on these days.', '这些日期没有积分变动。'),
   lead: text(
     'Points granted, returned, used, taken back and expired per day, for all members. The last few minutes are not included yet.',
     '全部会员每日发放、退回、使用、收回和过期的积分。最近几分钟的数据稍后计入。',

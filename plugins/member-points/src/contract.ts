@@ -1,8 +1,29 @@
+import { event } from '@plinth/events'
+import { Type } from '@plinth/http'
 import { service } from '@plinth/kernel'
 import type { LotRepository } from '@plinth/money'
 
 /** Asset of member points (document 1 of the specification, "What the service does" 2). */
 export const defaultAsset = 'points:mall'
+
+/** Kinds of movements of points. `hold`, `capture` and `release` are those of a hold, `reverse` takes a movement back. */
+export const movementKinds = ['credit', 'debit', 'hold', 'capture', 'release', 'reverse'] as const
+
+/**
+ * Event: points of an account moved. Published in the transaction of the movement with the key `points:{accountId}`, and
+ * only if the product has a handler of it.
+ */
+export const pointsMoved = event(
+  'member-points.moved',
+  Type.Object({
+    userId: Type.Optional(Type.Integer({ minimum: 1, description: 'Absent for accounts that belong to no user.' })),
+    accountId: Type.Integer({ minimum: 1 }),
+    asset: Type.String(),
+    kind: Type.Enum(movementKinds),
+    amount: Type.Integer({ minimum: 0, description: 'Minor units of the asset.' }),
+    journalId: Type.Integer({ minimum: 1 }),
+  }),
+)
 
 export interface Reward {
   /**

@@ -1,6 +1,14 @@
 import { backOffice, labelSources } from '@plinth/admin'
 import type { WithDatabase } from '@plinth/database'
-import { type Delivery, firstOrder, orderPaid, orderRefunded, profileCompletion, reviewReward } from '@plinth/events'
+import {
+  type Delivery,
+  firstOrder,
+  orderPaid,
+  orderRefunded,
+  profileCompletion,
+  reviewReward,
+  webhookEventTypes,
+} from '@plinth/events'
 import { userDeleted } from '@plinth/iam'
 import { auditTexts, definePlugin, isBusinessError, optional, personalData } from '@plinth/kernel'
 import { ledgerAssets, ledgerKinds } from '@plinth/money'
@@ -9,7 +17,7 @@ import { adminRoutes, expireBatches } from './admin/admin-routes.ts'
 import { orderRewardRoutes } from './admin/order-reward-routes.ts'
 import { pages, pointsCharts, timelines } from './admin-pages.ts'
 import { keys } from './config.ts'
-import { defaultAsset, memberPoints } from './contract.ts'
+import { defaultAsset, memberPoints, pointsMoved } from './contract.ts'
 import { dayRoutes } from './days/day-totals.ts'
 import { figureRoutes } from './days/figure-routes.ts'
 import { PointsFigures } from './days/points-figures.ts'
@@ -28,6 +36,7 @@ import { type Parts, requires, resolvers } from './parts.ts'
 import { pointsTables } from './personal-data.ts'
 import { ruleLabels, ruleRoutes } from './rules/rule-routes.ts'
 import { dayTask, expiryTask, purgePointsData } from './tasks.ts'
+import { webhookEvents } from './webhook-events.ts'
 
 /** Member points (document 1 of the specification). */
 export default definePlugin({
@@ -42,6 +51,7 @@ export default definePlugin({
     personalData.of(({ database }: WithDatabase) => ({ 'member-points': pointsTables(database) })),
     ledgerAssets,
     ledgerKinds.of(kindNames),
+    optional(webhookEventTypes.of(webhookEvents)),
     ...backOffice({ pages, charts: [...figureCharts, ...pointsCharts], tiles: pointsTiles, timelines }),
     optional(labelSources),
   ],
@@ -64,6 +74,7 @@ export default definePlugin({
       monthZone: calendar.zone,
       lots,
     })
+    events.declarePublished(pointsMoved)
     provide(memberPoints, {
       rewardTask: (task) => rewards.rewardTask(task),
       rewardLottery: (userId, operationKey, points) => rewards.rewardLottery(userId, operationKey, points),

@@ -77,6 +77,7 @@ const runTones = { queued: 'quiet', running: 'info', completed: 'good', failed: 
 const accounts = adminList('getAdminMoneyAccounts', (row) => ({
   id: 'money.accounts',
   title: text('Accounts', '账户'),
+  empty: text('No accounts yet.', '尚无账户。'),
   lead: text('Owners and their balances.', '所有者及其余额。'),
   place: { group: 'ledger', order: 10 },
   key: 'id',
@@ -156,6 +157,7 @@ const accountDetail = adminDetail('getAdminMoneyAccountsByIdExplain', (it) => ({
 const entries = adminList('getAdminMoneyEntries', (row) => ({
   id: 'money.entries',
   title: text('Ledger entries', '账本分录'),
+  empty: text('No ledger entries yet.', '尚无账本分录。'),
   lead: text('All changes of balances, with actor and reason.', '每一笔余额变动，以及操作者和原因。'),
   place: { group: 'ledger', order: 20 },
   key: 'id',
@@ -231,6 +233,7 @@ const journalDetail = adminDetail('getAdminMoneyJournalsById', (it) => ({
 const holds = adminList('getAdminMoneyHolds', (row) => ({
   id: 'money.holds',
   title: text('Holds', '冻结'),
+  empty: text('No amounts are held.', '没有冻结的金额。'),
   lead: text('Amounts reserved until they are captured or released.', '已预留、等待扣款或解冻的金额。'),
   place: { group: 'ledger', order: 30 },
   key: 'id',
@@ -251,6 +254,7 @@ const holds = adminList('getAdminMoneyHolds', (row) => ({
 const debts = adminList('getAdminMoneyDebts', (row) => ({
   id: 'money.debts',
   title: text('Owed amounts', '欠款'),
+  empty: text('Nothing is owed.', '没有欠款。'),
   lead: text(
     'Amounts that owners had spent before they were taken back, for example by a chargeback.',
     '被收回（例如拒付）之前已被使用的金额。',
@@ -279,6 +283,7 @@ const debts = adminList('getAdminMoneyDebts', (row) => ({
 const reconciliations = adminList('getAdminMoneyReconciliations', (row) => ({
   id: 'money.reconciliations',
   title: text('Reconciliations', '对账'),
+  empty: text('No reconciliations yet.', '尚无对账记录。'),
   lead: text(
     'A reconciliation checks that entries, balances, holds and lots agree. It does not change the ledger.',
     '对账会检查分录、余额、冻结和批次是否一致，不修改账本。',
@@ -415,6 +420,7 @@ const paymentOrders = adminList('getAdminMoneyPaymentOrders', (row) => {
   return {
     id: 'money.payment-orders',
     title: text('Payment orders', '支付订单'),
+    empty: text('No payment orders yet.', '尚无支付订单。'),
     lead: text('Payment orders with payer, payment method and status.', '支付单及其付款人、支付方式和状态。'),
     place: { group: 'orders', order: 10 },
     key: 'outTradeNo',
@@ -541,6 +547,7 @@ const paymentOrder = adminDetail('getAdminMoneyPaymentOrdersByOutTradeNo', (it) 
 const paymentTransactions = adminList('getAdminMoneyPaymentTransactions', (row) => ({
   id: 'money.payment-transactions',
   title: text('Payment transactions', '支付流水'),
+  empty: text('No payment transactions yet.', '尚无支付流水。'),
   lead: text('Payments and refunds.', '支付和退款记录。'),
   place: { group: 'orders', order: 20 },
   key: 'id',

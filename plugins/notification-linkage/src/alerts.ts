@@ -29,6 +29,8 @@ import {
   settlementFailed,
   virtualStockLow,
   virtualStockOut,
+  webhookEndpointFailing,
+  webhookEndpointSuspended,
 } from '@plinth/events'
 import { fitTextToColumn } from '@plinth/kernel'
 import type { RaisedEvent } from '@plinth/notification-rules'
@@ -100,6 +102,8 @@ export const alertKinds: readonly AlertKind[] = [
   kind(openKeyAbnormal, ({ appId }) => appId),
   kind(openProviderProblem, ({ provider }) => provider),
   kind(openRateLimited, ({ appId }) => appId),
+  kind(webhookEndpointFailing, ({ endpointId }) => endpointId),
+  kind(webhookEndpointSuspended, ({ endpointId }) => endpointId),
   kind(abuseSuspected, ({ area, subject }) => `${area}:${subject}`),
   kind(queueJobFailed, ({ queue }) => queue),
   kind(outboxDeliveryFailed, ({ type }) => type, isNoNotification),

@@ -233,6 +233,7 @@ onSqlite(t, 'N-014 the switch of conversations stops only their notices', async 
 
 const [reason, name] = ['no answer', 'Acme']
 /** One event for each alert that the requirements list. */
+const endpoint = { endpointId: 1, endpointName: 'ERP', ownerId: 1, failedAttempts: 12 }
 const alerts: readonly (readonly [ref: facts.EventRef, fact: object])[] = [
   [facts.openBalanceLow, { appId: 1, appName: name, balance: 5 }],
   [facts.openPackageExhausted, { appId: 1, appName: name, package: 'small' }],
@@ -283,6 +284,8 @@ const alerts: readonly (readonly [ref: facts.EventRef, fact: object])[] = [
   [facts.forumTopicFavorited, { topicId: 5, topicTitle: 'Tomatoes', topicAuthorId: 1, userId: 1 }],
   [facts.forumReplyLiked, { topicId: 5, topicTitle: 'Tomatoes', replyId: 6, replyAuthorId: 1, userId: 1 }],
   [facts.forumReportStatusChanged, { reportId: 9, reporterId: 1, status: 'accepted', userId: 1 }],
+  [facts.webhookEndpointFailing, endpoint],
+  [facts.webhookEndpointSuspended, { ...endpoint, reason: 'gone' }],
 ]
 
 onSqlite(
@@ -291,7 +294,7 @@ onSqlite(
   async (t, at) => {
     const { reported, rule, user, sent, running } = await start(t, at)
     const operator = await user('operator')
-    t.equal(alerts.length, 24 + 5)
+    t.equal(alerts.length, 24 + 7)
     const { translate } = running.service(i18n)
     for (const [ref, fact] of alerts) {
       t.same(await reported(ref, fact), [], `${ref.id}: without a rule nobody is told`)

@@ -27,6 +27,7 @@ const event = { labels: 'notification.rule-code' }
 /** Modules of the events. */
 const categories = {
   'open-platform': text('Open platform', '开放平台'),
+  webhooks: text('Webhooks', 'Webhook'),
   security: text('Security', '安全'),
   queue: text('Queues', '队列'),
   events: text('Events', '事件'),
@@ -108,6 +109,7 @@ const remove = {
 const rules = adminList('getNotificationRules', (row) => ({
   id: 'notification.rules',
   title: text('Notification rules', '通知规则'),
+  empty: text('No notification rules yet.', '尚无通知规则。'),
   lead: text('Which events are sent to whom, and how often.', '哪些事件通知哪些人，以及频率。'),
   place: { group: 'rules', order: 20 },
   key: 'id',
@@ -232,6 +234,7 @@ const rule = adminDetail('getNotificationRulesById', (it) => ({
 const templates = adminList('getNotificationRulesTemplates', (row) => ({
   id: 'notification.rule-templates',
   title: text('Rule templates', '规则模板'),
+  empty: text('No plugin provides rule templates.', '没有插件提供规则模板。'),
   lead: text(
     'Suggested rules. To create a rule from a template, select its recipients.',
     '建议的规则。选择接收人即可根据模板创建规则。',

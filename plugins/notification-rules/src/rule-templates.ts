@@ -37,8 +37,8 @@ const notice = { ...base, dedupeWindow: hour }
 const flow = { ...base, dedupeWindow: minute }
 
 /**
- * Built-in templates: the 24 subjects of document 2 of the specification ("Rule-based alerts are served for") and the
- * rule events of the forum. A code is `<module>.<fact>`, and the module is its category. Names and texts are under
+ * Built-in templates: the 24 subjects of document 2 of the specification ("Rule-based alerts are served for"), the
+ * rule events of the forum, and failing webhook endpoints. A code is `<module>.<fact>`, and the module is its category. Names and texts are under
  * `notification-rules.alerts`.
  */
 export const ruleTemplates: readonly RuleTemplate[] = [
@@ -47,6 +47,8 @@ export const ruleTemplates: readonly RuleTemplate[] = [
   { code: 'open-platform.key-abnormal', ...urgent },
   { code: 'open-platform.provider-fault', ...repeated },
   { code: 'open-platform.rate-limited', ...burst },
+  { code: 'webhooks.endpoint.failing', ...queue },
+  { code: 'webhooks.endpoint.suspended', ...urgent },
   { code: 'security.abuse-suspected', ...urgent },
   { code: 'queue.job.failed', ...urgent },
   { code: 'events.outbox.delivery-failed', ...urgent },

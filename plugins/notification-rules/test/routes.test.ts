@@ -266,6 +266,7 @@ onSqlite(
             'order.pending-fulfilment',
           ],
           security: ['abuse-suspected'],
+          webhooks: ['endpoint.failing', 'endpoint.suspended'],
           blog: ['article.published'],
           cms: ['review.rejected'],
           forum: ['reply.created', 'topic.liked', 'topic.favorited', 'reply.liked', 'report.status-changed'],
@@ -273,7 +274,7 @@ onSqlite(
           'live-code': ['fallback-used'],
         }
         const expected = Object.entries(subjects).flatMap(([module, facts]) => facts.map((fact) => `${module}.${fact}`))
-        t.equal(expected.length, 24 + 5, 'the 24 subjects, four more codes of the forum, and suspected abuse')
+        t.equal(expected.length, 24 + 7, 'the 24 subjects, four more codes of the forum, suspected abuse and webhooks')
         t.same([...codes].sort(), expected.sort())
         for (const { code, category } of templates) t.equal(category, code.split('.')[0])
         assertMembers(t, templates[0], {

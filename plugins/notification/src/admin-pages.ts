@@ -76,6 +76,7 @@ const retried = {
 const sendLog = adminList('getNotificationSendLogs', (row) => ({
   id: 'notification.send-log',
   title: text('Send log', '发送记录'),
+  empty: text('No messages were sent yet.', '尚无发送记录。'),
   lead: text('Outcome of each message on each channel.', '每条消息在各渠道的发送结果。'),
   place: { group: 'messages', order: 20 },
   formerly: ['notification.send-summary'],

@@ -1,4 +1,5 @@
 import { backOffice, labelSources } from '@plinth/admin'
+import { webhookEventTypes } from '@plinth/events'
 import { verificationCodeSender } from '@plinth/iam'
 import { auditTexts, definePlugin, notificationChannel, optional, personalData, type ServicesOf } from '@plinth/kernel'
 import { createDayFormatter } from '@plinth/site'
@@ -35,8 +36,9 @@ import { sendLogMetrics, sendMetrics } from './send-log/metrics.ts'
 import { SendLogRetries } from './send-log/retries.ts'
 import { sendLogRoutes } from './send-log/routes.ts'
 import { SendLogReader } from './send-log/send-log-reader.ts'
-import { retryDue } from './send-log/send-log-writer.ts'
+import { retryDue, sendFailed, sendSucceeded } from './send-log/send-log-writer.ts'
 import { findInterruptedSends, purgeSendLog } from './send-log/tasks.ts'
+import { webhookEvents } from './webhook-events.ts'
 import { type NotificationServices, requires, resolvers } from './wiring.ts'
 
 type Services = ServicesOf<typeof requires>
@@ -54,6 +56,7 @@ export default definePlugin({
     auditTexts.of(audited),
     personalData.of(({ database }: Services) => database && { notification: notificationTables(database) }),
     optional(verificationCodeSender),
+    optional(webhookEventTypes.of(webhookEvents)),
     ...backOffice({
       pages: ({ database }: Services) => database && [...sendPages, ...messagePages, ...channelPages],
       attention: ({ database }: Services) => database && [...sendsNeedAttention, ...channelsNeedAttention],
@@ -99,6 +102,7 @@ export default definePlugin({
   }) {
     const { kernel, http, metrics, database: db, events, i18n: translator, site } = services
     const clock = db?.clock ?? processClock
+    events?.declarePublished(sendSucceeded, sendFailed)
     const settings = {
       enabled: config.get('platform.notification.enabled'),
       defaultChannel: config.get('platform.notification.default-channel'),

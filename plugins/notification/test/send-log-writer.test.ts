@@ -28,7 +28,7 @@ const message: NotificationMessage = {
 const createWriter = (more: Partial<SendLogWriterDependencies> = {}) =>
   new SendLogWriter({
     db: {} as Database,
-    events: { publish: async () => undefined as never },
+    events: { publish: async () => undefined as never, isHandled: () => false },
     clock: { now: () => 5_000 },
     config: { get: (name: string) => values[name] } as never,
     settings: { sendDeadlineMs: 10_000 },
@@ -111,7 +111,7 @@ onSqlite(t, 'a write that is repeated, because its commit was not confirmed, pla
     planned.push(payload)
     return 1
   }
-  const writer = createWriter({ db, events: { publish } })
+  const writer = createWriter({ db, events: { publish, isHandled: () => false } })
   const { entry, conclude } = begin(writer, 'safe')
   await writer.write([entry])
   conclude('unknown')

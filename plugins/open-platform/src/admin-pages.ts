@@ -166,6 +166,7 @@ const usage = adminList('getAdminOpenPlatformUsage', (row) => ({
 const scopes = adminList('getAdminOpenPlatformScopes', (row) => ({
   id: 'open-platform.scopes',
   title: text('Scopes of applications', '开放平台授权范围'),
+  empty: text('No plugin provides scopes.', '没有插件提供授权范围。'),
   lead: text('Scopes that plugins declare and that applications can be granted.', '各插件声明的、可授予应用的范围。'),
   key: 'code',
   columns: [

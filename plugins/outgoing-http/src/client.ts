@@ -1,5 +1,6 @@
 import type { LookupAddress, LookupOptions } from 'node:dns'
 import { connect, isIP, type LookupFunction, type Socket } from 'node:net'
+import { Readable } from 'node:stream'
 import { connect as connectTls } from 'node:tls'
 import { type Clock, Deadlines, errorCodeOf, omitUndefined } from '@plinth/kernel'
 import { Agent, type Dispatcher } from 'undici'
@@ -10,6 +11,7 @@ import {
   OutgoingHttpError,
   type OutgoingRequest,
   type OutgoingResponse,
+  type OutgoingStream,
 } from './contract.ts'
 
 /** Times in milliseconds, sizes in bytes. */
@@ -86,21 +88,51 @@ export class OutgoingHttpClient implements OutgoingHttp {
 
   request(request: OutgoingRequest): Promise<OutgoingResponse> {
     try {
-      const address = this.#rules.checked(request.url)
-      const rejected = (code: OutgoingFailure, text: string) => new OutgoingHttpError(code, text, address.origin)
-      if (this.#stopped) throw rejected('stopped', 'The product stops')
-      if (request.signal?.aborted) throw rejected('aborted', 'Given up before sending')
+      const address = this.#addressOf(request)
       return new Exchange(this.#parts.settings(), request, address).run(this.#agent, this.#deadlines)
     } catch (error) {
       return Promise.reject(error)
     }
   }
 
+  async stream(request: Parameters<OutgoingHttp['stream']>[0]): Promise<OutgoingStream> {
+    const { origin, path } = this.#addressOf(request)
+    const settings = this.#parts.settings()
+    const { method = 'POST', headers, body, signal, deadlineMs = settings.deadlineMs } = request
+    const late = new OutgoingHttpError('deadline-exceeded', `No answer within ${deadlineMs} ms`, origin, true)
+    const cancelled = new AbortController()
+    const giveUp = () => cancelled.abort(new OutgoingHttpError('aborted', 'Given up', origin, true))
+    signal?.addEventListener('abort', giveUp)
+    const endWait = this.#deadlines.begin(deadlineMs, () => cancelled.abort(late))
+    const failure = (error: unknown) => {
+      signal?.removeEventListener('abort', giveUp)
+      if (cancelled.signal.aborted) return cancelled.signal.reason
+      return failureFor(error, origin, !isBeforeSending(error))
+    }
+    try {
+      const response = await this.#agent.request({
+        origin,
+        path,
+        method,
+        headers: sentHeaders(headers),
+        body: body ?? null,
+        // The deadline limits the time until the headers, also while a large body is sent slowly.
+        headersTimeout: 0,
+        bodyTimeout: settings.bodyTimeoutMs,
+        signal: cancelled.signal,
+      })
+      const content = contentOf(response.body, failure, () => signal?.removeEventListener('abort', giveUp))
+      return { status: response.statusCode, headers: joinedHeaders(response.headers), content }
+    } catch (error) {
+      throw failure(error)
+    } finally {
+      endWait()
+    }
+  }
+
   async reach({ url, deadlineMs, signal }: Parameters<OutgoingHttp['reach']>[0]): Promise<void> {
-    const { origin } = this.#rules.checked(url)
+    const { origin } = this.#addressOf(omitUndefined({ url, signal }))
     const rejected = (code: OutgoingFailure, text: string) => new OutgoingHttpError(code, text, origin)
-    if (this.#stopped) throw rejected('stopped', 'The product stops')
-    if (signal?.aborted) throw rejected('aborted', 'Given up before sending')
     const { connectTimeoutMs, deadlineMs: usual } = this.#parts.settings()
     const ms = Math.min(connectTimeoutMs, deadlineMs ?? usual)
     const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -123,6 +155,15 @@ export class OutgoingHttpClient implements OutgoingHttp {
   async stop(): Promise<void> {
     this.#stopped = true
     await Promise.all([this.#agent, ...this.#retiring].map((agent) => agent.destroy()))
+  }
+
+  /** @throws OutgoingHttpError if the address is not allowed, the signal is aborted or the product stops */
+  #addressOf({ url, signal }: Pick<OutgoingRequest, 'url' | 'signal'>): CheckedAddress {
+    const address = this.#rules.checked(url)
+    const rejected = (code: OutgoingFailure, text: string) => new OutgoingHttpError(code, text, address.origin)
+    if (this.#stopped) throw rejected('stopped', 'The product stops')
+    if (signal?.aborted) throw rejected('aborted', 'Given up before sending')
+    return address
   }
 
   #createAgent(): Agent {
@@ -236,12 +277,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseStart(_: unknown, status: number, received: NodeJS.Dict<string | string[]>): void {
     if (status < 200) return
-    const headers: Record<string, string> = {}
-    for (const name in received) {
-      const value = received[name] ?? ''
-      headers[name.toLowerCase()] = typeof value === 'string' ? value : value.join(', ')
-    }
-    this.#head = { status, headers }
+    this.#head = { status, headers: joinedHeaders(received) }
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -302,6 +338,40 @@ function failureFor(error: unknown, origin: string, started: boolean): OutgoingH
   return started
     ? make('connection-lost', `The connection was lost${shown}`)
     : make('connect-failed', `The connection was refused${shown}`)
+}
+
+/** Returns true for an error of the name service, of the connection or of TLS, after which nothing was sent. */
+function isBeforeSending(error: unknown): boolean {
+  const code = errorCodeOf(error) ?? ''
+  return isTlsCode(code) || ['ENOTFOUND', 'EAI_AGAIN', 'ECONNREFUSED', 'UND_ERR_CONNECT_TIMEOUT'].includes(code)
+}
+
+/** Returns the body of a response with converted errors. If the body is destroyed, its connection is closed. */
+function contentOf(body: Readable, failure: (error: unknown) => Error, ended: () => void): Readable {
+  const bytes = async function* () {
+    try {
+      yield* body
+    } catch (error) {
+      throw failure(error)
+    }
+  }
+  // A body that nobody reads must not end the process when it fails.
+  body.on('error', () => {})
+  const content = Readable.from(bytes(), { objectMode: false })
+  content.once('close', () => {
+    ended()
+    body.destroy()
+  })
+  return content
+}
+
+function joinedHeaders(received: NodeJS.Dict<string | string[]>): Record<string, string> {
+  const headers: Record<string, string> = {}
+  for (const name in received) {
+    const value = received[name] ?? ''
+    headers[name.toLowerCase()] = typeof value === 'string' ? value : value.join(', ')
+  }
+  return headers
 }
 
 /** Returns the headers with names in lower case, so that no header is sent twice. */

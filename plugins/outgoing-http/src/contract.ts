@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import { service } from '@plinth/kernel'
 
 export interface OutgoingRequest {
@@ -25,6 +26,12 @@ export interface OutgoingResponse {
   readonly body: string
   /** True if the body was longer than the maximum. `body` is its beginning. */
   readonly truncated: boolean
+}
+
+/** The response of `stream` with any status. Redirects are returned and not followed. */
+export interface OutgoingStream extends Pick<OutgoingResponse, 'status' | 'headers'> {
+  /** The bytes of the body. Must be read to its end or destroyed. Its errors are `OutgoingHttpError`. */
+  readonly content: Readable
 }
 
 /** Stable reason of a request without a response. Also a label of the metrics. */
@@ -83,6 +90,16 @@ export const isOutgoingHttpError = (error: unknown): error is OutgoingHttpError 
 export interface OutgoingHttp {
   /** @throws OutgoingHttpError if the address is not allowed or no response arrived in time */
   request(request: OutgoingRequest): Promise<OutgoingResponse>
+  /**
+   * Sends a request and returns when the headers of the response have arrived. The body is not limited in size. It is
+   * read as fast as the caller reads it.
+   *
+   * `deadlineMs` is the time until the headers. `platform.outgoing-http.body-timeout` limits each pause of the body.
+   * The signal also cancels the body.
+   *
+   * @throws OutgoingHttpError the errors of `request`
+   */
+  stream(request: Omit<OutgoingRequest, 'maxResponseBytes'>): Promise<OutgoingStream>
   /**
    * Checks an address without a DNS lookup and without a request: form, protocol, port and, for an IP address, its
    * range.

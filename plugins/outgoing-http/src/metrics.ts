@@ -1,6 +1,6 @@
 import type { ConsumingPlugin } from '@plinth/kernel'
 import { Counter, Histogram, type Registry } from 'prom-client'
-import { isOutgoingHttpError, type OutgoingHttp, type OutgoingResponse } from './contract.ts'
+import { isOutgoingHttpError, type OutgoingHttp } from './contract.ts'
 
 const names = {
   requests: 'platform_outgoing_http_requests_total',
@@ -22,7 +22,10 @@ export function outgoingMetrics(registry: Registry) {
     buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers: [registry],
   })
-  const measured = async ({ id: plugin }: ConsumingPlugin, work: () => Promise<OutgoingResponse>) => {
+  const measured = async <Response extends { readonly status: number }>(
+    { id: plugin }: ConsumingPlugin,
+    work: () => Promise<Response>,
+  ) => {
     const end = seconds.startTimer({ plugin })
     try {
       const response = await work()
@@ -38,6 +41,7 @@ export function outgoingMetrics(registry: Registry) {
   return {
     measuring: (client: OutgoingHttp, consumer: ConsumingPlugin): OutgoingHttp => ({
       request: (request) => measured(consumer, () => client.request(request)),
+      stream: (request) => measured(consumer, () => client.stream(request)),
       check: (url) => client.check(url),
       reach: (request) => client.reach(request),
     }),

@@ -82,6 +82,10 @@ function restrictToHosts(hosts: readonly string[], client: OutgoingHttp): Outgoi
       check(request.url)
       return client.request(request)
     },
+    async stream(request) {
+      check(request.url)
+      return client.stream(request)
+    },
     async reach(request) {
       check(request.url)
       return client.reach(request)

@@ -522,3 +522,46 @@ t.test('a plugin reaches only the hosts that it declares; without a declaration 
     none: [],
   })
 })
+
+t.test('a stream returns the bytes as they arrive, under the same rules', async (t) => {
+  const size = 3_000_000
+  const there = await server(t, (request, response) => {
+    if (request.url === '/silent') return
+    response.writeHead(request.url === '/moved' ? 302 : 200, { location: 'http://127.0.0.1/', 'x-a': ['1', '2'] })
+    if (request.url === '/cut') return void response.write('part', () => request.socket.destroy())
+    if (request.url === '/endless') return void response.write('part')
+    response.end(Buffer.alloc(size, 255))
+  })
+  const settings = { allowedHosts: [there.host], maxResponseBytes: 10 }
+  const clock = manualClock()
+  const outgoing = client(t, settings, nobody, clock)
+  const open = (path: string, more: object = {}) =>
+    outgoing.stream({ url: `${there.url}${path}`, method: 'GET', ...more })
+
+  const { status, headers, content } = await open('/')
+  t.same([status, headers['x-a']], [200, '1, 2'])
+  t.ok(Buffer.concat(await content.toArray()).equals(Buffer.alloc(size, 255)), 'bytes are neither decoded nor limited')
+  const moved = await open('/moved')
+  t.equal(moved.status, 302, 'redirects are not followed')
+  moved.content.destroy()
+
+  t.hasStrict(await failure((await open('/cut')).content.toArray()), { code: 'connection-lost', mayHaveArrived: true })
+  const cancelled = new AbortController()
+  const endless = await open('/endless', { signal: cancelled.signal })
+  cancelled.abort()
+  t.hasStrict(await failure(endless.content.toArray()), { code: 'aborted' })
+  const unread = await open('/endless')
+  unread.content.destroy()
+  await there.closed.at(-1)
+  t.pass('the connection of an unread body is closed')
+
+  const late = failure(open('/silent', { deadlineMs: 700 }))
+  await there.arrived(7 - 1)
+  await clock.advance(700)
+  t.hasStrict(await late, { code: 'deadline-exceeded', mayHaveArrived: true })
+  t.hasStrict(await failure(client(t).stream({ url: there.url })), { code: 'port-refused' })
+  const hidden = client(t, { allowedPorts: [String(there.port)] }, answering(['127.0.0.1']))
+  t.hasStrict(await failure(hidden.stream({ url: `http://public.example:${there.port}/` })), {
+    code: 'address-refused',
+  })
+})

@@ -17,6 +17,7 @@ import signInOidc from '@plinth/sign-in-oidc'
 import systemConfig from '@plinth/system-config'
 import systemConfigAdmin from '@plinth/system-config/admin'
 import template from '@plinth/template'
+import webhooks from '@plinth/webhooks'
 
 /** Accounts, permissions, limits, configuration, the installer and the back office. Requires `platform`. */
 export const operations: readonly Plugin[] = [
@@ -31,6 +32,7 @@ export const operations: readonly Plugin[] = [
   systemConfigAdmin,
   idempotency,
   openPlatform,
+  webhooks,
   approval,
   asyncTask,
   template,

@@ -33,6 +33,7 @@ const resume = {
 const tasks = adminList('getAdminSchedulerTasks', (row) => ({
   id: 'scheduler.tasks',
   title: text('Schedules', '定时任务'),
+  empty: text('The product has no schedules.', '本产品没有定时任务。'),
   lead: text('Tasks that run automatically, and their next runs.', '系统自动执行的任务及其下次运行时间。'),
   place: { group: 'jobs', order: 10 },
   key: 'name',

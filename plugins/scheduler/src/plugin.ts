@@ -1,5 +1,12 @@
 import { backOffice, labelSources } from '@plinth/admin'
-import { createEngine, leaseTimeLimits, RunEngine, verifyEngine, WakeUpSignal } from '@plinth/coordination'
+import {
+  checkQueueServer,
+  createEngine,
+  leaseTimeLimits,
+  RunEngine,
+  verifyEngine,
+  WakeUpSignal,
+} from '@plinth/coordination'
 import { database } from '@plinth/database'
 import { events } from '@plinth/events'
 import { http, metrics } from '@plinth/http'
@@ -52,7 +59,19 @@ export default definePlugin({
   migrations: [createScheduler, indexOutcomes],
   entities,
   messages,
-  setup({ services, config, clock: processClock, log, redact, roles, provide, contribute, onReady, onDrain, onStop }) {
+  async setup({
+    services,
+    config,
+    clock: processClock,
+    log,
+    redact,
+    roles,
+    provide,
+    contribute,
+    onReady,
+    onDrain,
+    onStop,
+  }) {
     const { kernel: product, database: db } = services
     const { clock } = db
     const tasks = services.declaredTasks.scheduledTasks
@@ -74,6 +93,10 @@ export default definePlugin({
     services.http?.addRoutes(routes, { scheduler: service, product })
     services.http?.addRoutes(clockRoutes, { db, hostNow: () => processClock.now(), product })
     config.onVerify('platform.scheduler.engine', (engine) => verifyEngine('scheduler', engine, redis))
+    const checkQueue = () => checkQueueServer('scheduler', config.get('platform.scheduler.engine'), redis)
+    if (roles.has('worker')) await checkQueue()
+    // A command, such as `plinth doctor`, predicts whether a worker starts.
+    else if (!roles.has('web')) contribute(healthCheck, 'scheduler.queue', checkQueue)
 
     if (!roles.has('worker') || tasks.length === 0) return
 

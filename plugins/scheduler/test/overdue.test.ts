@@ -92,7 +92,12 @@ t.test('a draining instance takes nothing more from the queue', { skip: skipRedi
     const connect: QueueServer['connect'] = (options) => new Redis({ port: 6379, disconnectTimeout: 500, ...options })
     const engine = new BullmqEngine({
       queueName: 'drained',
-      server: { connect, keyPrefix: space.keyPrefix, commandTimeoutMs: 30_000 },
+      server: {
+        connect,
+        evictionPolicy: async () => 'noeviction',
+        keyPrefix: space.keyPrefix,
+        commandTimeoutMs: 30_000,
+      },
       leaseMs: 60_000,
       concurrency: 4,
       clock: manualClock(),

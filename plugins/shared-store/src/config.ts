@@ -1,6 +1,20 @@
 import { transportSecurityKey } from '@plinth/database'
 import { type ConfigView, key } from '@plinth/kernel'
 
+/** A host name, an IPv4 address or an IPv6 address in brackets, with a port. */
+const address =
+  '^(?:\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9._-]+):(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$'
+const addresses = {
+  default: [],
+  maxItems: 100,
+  items: { pattern: address },
+  rule: {
+    en: 'be a host and a port, for example redis-1:26379 (IPv6 in brackets)',
+    'zh-CN': '是主机和端口，例如 redis-1:26379（IPv6 加方括号）',
+  },
+  scope: 'process',
+} as const
+
 export const keys = {
   'platform.cache.enabled': key.boolean({
     title: { en: 'Redis', 'zh-CN': '启用 Redis' },
@@ -11,13 +25,63 @@ export const keys = {
     default: false,
     scope: 'process',
   }),
+  'platform.cache.mode': key.enum({
+    title: { en: 'Redis deployment', 'zh-CN': 'Redis 部署方式' },
+    description: {
+      en: 'single: one server, or a host name that leads to the current primary. sentinel: sentinels report the current primary. cluster: a Redis Cluster. All instances need the same value.',
+      'zh-CN':
+        'single：单个服务器，或指向当前主节点的主机名；sentinel：由哨兵报告当前主节点；cluster：Redis Cluster。所有实例须使用同一值。',
+    },
+    values: ['single', 'sentinel', 'cluster'],
+    default: 'single',
+    scope: 'process',
+  }),
+  'platform.cache.sentinel.nodes': key.stringList({
+    title: { en: 'Sentinels', 'zh-CN': '哨兵地址' },
+    description: {
+      en: 'Addresses of the sentinels. Required with the deployment sentinel.',
+      'zh-CN': '哨兵的地址；部署方式为 sentinel 时必填。',
+    },
+    ...addresses,
+  }),
+  'platform.cache.sentinel.name': key.string({
+    title: { en: 'Name of the primary', 'zh-CN': '主节点名称' },
+    description: {
+      en: 'Name under which the sentinels monitor the primary. Required with the deployment sentinel.',
+      'zh-CN': '哨兵监控主节点时使用的名称；部署方式为 sentinel 时必填。',
+    },
+    default: '',
+    scope: 'process',
+  }),
+  'platform.cache.sentinel.username': key.string({
+    title: { en: 'Sentinel user', 'zh-CN': '哨兵用户' },
+    description: { en: 'Empty: the default user of the sentinels.', 'zh-CN': '留空表示哨兵的默认用户。' },
+    default: '',
+    scope: 'process',
+  }),
+  'platform.cache.sentinel.password': key.string({
+    title: { en: 'Sentinel password', 'zh-CN': '哨兵密码' },
+    default: '',
+    sensitive: true,
+    scope: 'process',
+  }),
+  'platform.cache.cluster.nodes': key.stringList({
+    title: { en: 'Cluster nodes', 'zh-CN': '集群节点地址' },
+    description: {
+      en: 'Addresses of some nodes, best of all primaries. They report the other nodes. Required with the deployment cluster.',
+      'zh-CN': '部分节点的地址，最好包含所有主节点；其余节点由它们报告。部署方式为 cluster 时必填。',
+    },
+    ...addresses,
+  }),
   'platform.cache.host': key.host({
     title: { en: 'Redis host', 'zh-CN': 'Redis 主机' },
+    description: { en: 'Only with the deployment single.', 'zh-CN': '仅用于部署方式 single。' },
     default: '127.0.0.1',
     scope: 'process',
   }),
   'platform.cache.port': key.port({
     title: { en: 'Redis port', 'zh-CN': 'Redis 端口' },
+    description: { en: 'Only with the deployment single.', 'zh-CN': '仅用于部署方式 single。' },
     default: 6379,
     scope: 'process',
   }),
@@ -33,8 +97,19 @@ export const keys = {
     sensitive: true,
     scope: 'process',
   }),
+  'platform.cache.password-file': key.string({
+    title: { en: 'Redis password file', 'zh-CN': 'Redis 密码文件' },
+    description: {
+      en: 'File that contains the Redis password, instead of the password itself. It is read again every 5 seconds. A new password is used after Redis has accepted it, without a restart.',
+      'zh-CN':
+        '存放 Redis 密码的文件，用于代替直接设置密码。每 5 秒重新读取一次；新密码经 Redis 验证后生效，无需重启。',
+    },
+    default: '',
+    scope: 'process',
+  }),
   'platform.cache.database': key.integer({
     title: { en: 'Redis database', 'zh-CN': 'Redis 数据库编号' },
+    description: { en: 'Must be 0 with the deployment cluster.', 'zh-CN': '部署方式为 cluster 时必须为 0。' },
     default: 0,
     minimum: 0,
     scope: 'process',

@@ -1,6 +1,6 @@
 import type { ConnectionSecret } from '@plinth/database'
 import { type RateLimitDecision, type RateLimitRequest, service } from '@plinth/kernel'
-import type { Redis, RedisOptions } from 'ioredis'
+import type { Cluster, Redis, RedisOptions } from 'ioredis'
 
 /** Maximum lifetime, lease or window: 100 years in milliseconds. */
 export const maxDurationMs = 100 * 365 * 86_400_000
@@ -140,21 +140,32 @@ export type RedisClientOptions = Pick<
   'socketTimeout' | 'maxRetriesPerRequest' | 'enableOfflineQueue' | 'connectionName'
 >
 
+/** A client of one server, which may be the current primary of a sentinel, or of a cluster. Both have the same commands. */
+export type RedisClient = Redis | Cluster
+
+/** The configured server, the current primary of the configured sentinels, or the configured cluster. */
 export interface RedisServer {
   /**
    * Opens a separate connection, which the caller must close. The shared store sets the server, the credentials, and
    * the timeouts for connecting and disconnecting. The caller sets queues and retries. It should also set
    * `socketTimeout`, which closes the socket if a command gets no response. With `commandTimeout`, the dead socket
-   * would stay in use.
+   * would stay in use. In a cluster, all keys of a script or a transaction must be in one slot: use a hash tag.
    */
-  connect(options: RedisClientOptions): Redis
+  connect(options: RedisClientOptions): RedisClient
+  /**
+   * Returns the `maxmemory-policy` of Redis. If the primaries of a cluster have several policies, returns one that is
+   * not `noeviction`. Undefined: unknown, because the user may not use the command `INFO`.
+   *
+   * @throws PlinthError `PLINTH_SHARED_STORE_UNAVAILABLE`
+   */
+  evictionPolicy(): Promise<string | undefined>
   /** If the server does not respond within this time, it counts as unavailable; milliseconds. */
   readonly commandTimeoutMs: number
   /** Prefix of all keys of this product. */
   readonly keyPrefix: string
 }
 
-/** Values that a user enters for a Redis server. */
+/** Values that a user enters for a Redis server. With sentinels or a cluster, only the password is used. */
 export interface RedisTarget {
   readonly host: string
   readonly port: number

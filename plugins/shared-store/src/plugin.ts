@@ -10,9 +10,10 @@ import {
   withinDeadline,
 } from '@plinth/kernel'
 import { keys, type SharedStoreConfig } from './config.ts'
-import { type RedisClientOptions, redisProbe, redisSecret, sharedStore } from './contract.ts'
+import { type RedisClientOptions, type RedisServer, redisProbe, redisSecret, sharedStore } from './contract.ts'
 import { DatabaseStore } from './database-store.ts'
 import { createEntries } from './migrations/0001-create-entries.ts'
+import { followPasswordFile, passwordSource, readPassword } from './password-file.ts'
 import { RedisStore } from './redis-store.ts'
 
 /** State that all instances share: in Redis if `platform.cache.enabled` is true, otherwise in the database. */
@@ -30,30 +31,45 @@ export default definePlugin({
   },
   migrations: [createEntries],
   processTables: ['shared_store_message'],
-  async setup({ services, config, clock: processClock, log, roles, provide, contribute, onStop }) {
+  async setup({ services, config, clock: processClock, root, log, roles, provide, contribute, onStop }) {
     const { clock } = services.database
+    const source = passwordSource(config, root)
     provide(redisSecret, Object.freeze({ password: config.get('platform.cache.password') }))
     provide(redisProbe, {
       async time(target, signal) {
-        const { connectionOptions } = await import('./redis-connection.ts')
+        const { readRedisSettings } = await import('./redis-clients.ts')
         const { readRedisTime, withTarget } = await import('./redis-probe.ts')
-        const running = connectionOptions(config)
+        const running = readRedisSettings(config, readPassword(source))
         return readRedisTime(target === undefined ? running : withTarget(running, target), signal)
       },
     })
     const serves = roles.has('web') || roles.has('worker')
+    const runUntilStop = (work: (signal: AbortSignal) => Promise<void>) => {
+      const stop = new AbortController()
+      const ended = work(stop.signal)
+      onStop(async () => {
+        stop.abort()
+        await ended
+      })
+    }
     if (config.get('platform.cache.enabled')) {
-      const { connection, messages, server } = await redisConnections(config, log)
+      const password = readPassword(source)
+      const { clients, connection, messages, server, verify } = await redisConnections(config, password, log)
       onStop(() => {
         messages.close()
         connection.close()
       })
+      if ('path' in source) {
+        const adopt = (changed: string) => clients.usePassword(changed)
+        const options = { path: source.path, password, verify, adopt, clock: processClock, log }
+        runUntilStop((signal) => followPasswordFile(options, signal))
+      }
       // A process that does not serve, such as a command, connects when it sends the first command.
       if (serves) {
         await connection.connect()
-        for (const warning of await connection.inspect()) log.warn(warning)
+        for (const warning of (await connection.inspect()).warnings) log.warn(warning)
       }
-      const store = new RedisStore(connection, messages, server, clock)
+      const store = new RedisStore(connection, messages, server, clients.settings.mode === 'cluster', clock)
       provide(sharedStore, store)
       // An instance without Redis can still serve, because the database is the authority. A command judges the start.
       contribute(healthCheck, 'redis', () =>
@@ -71,13 +87,7 @@ export default definePlugin({
     })
     provide(sharedStore, store)
     onStop(() => store.close())
-    if (!serves) return
-    const stop = new AbortController()
-    const swept = store.keepSwept(stop.signal)
-    onStop(async () => {
-      stop.abort()
-      await swept
-    })
+    if (serves) runUntilStop((signal) => store.keepSwept(signal))
   },
 })
 
@@ -96,24 +106,26 @@ async function outageAsWarning(clock: Clock, check: () => Promise<HealthReport>)
 }
 
 /** Loads the Redis client only if Redis is enabled. */
-async function redisConnections(config: SharedStoreConfig, log: Logger) {
-  const { Redis } = await import('ioredis')
-  const { RedisConnection, connectionOptions } = await import('./redis-connection.ts')
+async function redisConnections(config: SharedStoreConfig, password: string, log: Logger) {
+  const { readRedisSettings, RedisClients } = await import('./redis-clients.ts')
+  const { RedisConnection } = await import('./redis-connection.ts')
   const { RedisMessages } = await import('./redis-messages.ts')
-  const server = connectionOptions(config)
-  const options = {
-    server,
-    commandTimeoutMs: config.get('platform.cache.command-timeout'),
-    log,
+  const { readRedisTime } = await import('./redis-probe.ts')
+  const clients = new RedisClients(readRedisSettings(config, password))
+  const { settings } = clients
+  const connection = new RedisConnection({ clients, log })
+  const server: RedisServer = {
+    connect: (options: RedisClientOptions) => clients.open(options),
+    evictionPolicy: () => connection.evictionPolicy(),
+    commandTimeoutMs: settings.commandTimeoutMs,
+    keyPrefix: config.get('platform.cache.key-prefix'),
   }
-  const { commandTimeoutMs } = options
   return {
-    connection: new RedisConnection(options),
-    messages: new RedisMessages(options),
-    server: {
-      connect: (options: RedisClientOptions) => new Redis({ ...server, ...options }),
-      commandTimeoutMs,
-      keyPrefix: config.get('platform.cache.key-prefix'),
-    },
+    clients,
+    connection,
+    messages: new RedisMessages({ clients, log }),
+    server,
+    verify: (changed: string) =>
+      readRedisTime({ ...settings, login: { ...settings.login, password: changed } }, undefined),
   }
 }

@@ -1,6 +1,8 @@
-import { errorCodeOf, errorReason, errorTable, hostAndPort, type Logger, type PlinthError } from '@plinth/kernel'
-import { Command, Redis, type RedisOptions } from 'ioredis'
-import type { SharedStoreConfig } from './config.ts'
+import { errorReason, type HealthReport, type Logger, type PlinthError } from '@plinth/kernel'
+import { Cluster, Command, type Redis } from 'ioredis'
+import type { RedisClient } from './contract.ts'
+import { destroyClient, nodesOf, placeOf, type RedisClients, retryDelayMs, withinTime } from './redis-clients.ts'
+import { clientError, noResponseReason, responseError, sharedStoreError } from './redis-errors.ts'
 import type { Script } from './redis-scripts.ts'
 
 /**
@@ -57,74 +59,41 @@ class AnswerWatch {
   }
 }
 
-/** Idle time in milliseconds after which the operating system checks the connection. */
-const keepAliveMs = 30_000
-/** A socket that is still open after this time in milliseconds is destroyed. */
-const disconnectMs = 500
-
-export type RedisLogin = Readonly<
-  Pick<RedisOptions, 'db' | 'username' | 'password' | 'tls'> &
-    Required<Pick<RedisOptions, 'connectTimeout' | 'keepAlive' | 'disconnectTimeout'>> & { host: string; port: number }
->
-
-export function connectionOptions(config: SharedStoreConfig): RedisLogin {
-  const username = config.get('platform.cache.username')
-  const password = config.get('platform.cache.password')
-  const tls = config.get('platform.cache.tls')
-  return {
-    host: config.get('platform.cache.host'),
-    port: config.get('platform.cache.port'),
-    db: config.get('platform.cache.database'),
-    connectTimeout: config.get('platform.cache.connect-timeout'),
-    keepAlive: keepAliveMs,
-    disconnectTimeout: disconnectMs,
-    ...(username === '' ? {} : { username }),
-    ...(password === '' ? {} : { password }),
-    ...(tls === 'off' ? {} : { tls: { rejectUnauthorized: tls === 'verify' } }),
-  }
-}
-
 export interface RedisConnectionOptions {
-  readonly server: RedisLogin
-  readonly commandTimeoutMs: number
+  readonly clients: RedisClients
   readonly log: Logger
+  /** True for a connection that receives messages. */
+  readonly receives?: boolean
   /** Called after each connection, including reconnections. */
   readonly onReady?: () => void
 }
-
-export const noResponseReason = 'no answer in time'
-
-/** Replaces messages about client options with reasons that operators understand. */
-const plainReasons: readonly (readonly [string, string])[] = [
-  ['Reached the max retries', 'the connection was lost'],
-  ["Stream isn't writeable", 'not connected'],
-]
-
-const firstRetryMs = 20
-const maxRetryMs = 1000
 
 /**
  * A Redis connection whose commands get a response in time or fail. If the server does not respond, the socket is
  * destroyed, so that calls fail immediately until Redis is back. Commands are not queued and not sent again, because a
  * command without a response may have been executed.
+ *
+ * In a cluster, one node may be silent while others respond. So each command has its own time limit there, which also
+ * covers redirections, and the client closes the connection to a silent node.
  */
 export class RedisConnection {
   readonly #options: RedisConnectionOptions
   readonly #place: string
   readonly #watch: AnswerWatch
-  #client: Redis
+  #client: RedisClient
   #connecting: Promise<void> | undefined
 
   constructor(options: RedisConnectionOptions) {
+    const { settings } = options.clients
     this.#options = options
-    this.#place = hostAndPort(options.server.host, options.server.port)
+    this.#place = placeOf(settings)
     this.#client = this.#create(options)
-    this.#watch = new AnswerWatch(options.commandTimeoutMs, () => giveUp(this.#client))
+    this.#watch = new AnswerWatch(settings.commandTimeoutMs, () => giveUp(this.#client))
   }
 
-  #create({ server, log, onReady }: RedisConnectionOptions): Redis {
-    const client = new Redis({
-      ...server,
+  #create({ clients, log, receives, onReady }: RedisConnectionOptions): RedisClient {
+    let hasConnected = false
+    const options = {
       lazyConnect: true,
       enableOfflineQueue: false,
       autoResendUnfulfilledCommands: false,
@@ -132,24 +101,40 @@ export class RedisConnection {
       // connection is lost before the response.
       autoResubscribe: false,
       maxRetriesPerRequest: 0,
-      retryStrategy: (times) => Math.min(maxRetryMs, firstRetryMs * 2 ** Math.min(times, 10)),
+      retryStrategy: retryDelayMs,
+      // The first attempt must end, so that the start of the product fails.
+      sentinelRetryStrategy: (attempts: number) => (hasConnected ? retryDelayMs(attempts) : null),
+    }
+    const client = receives === true ? clients.openForMessages(options) : clients.open(options)
+    /** Places without a connection. */
+    const lost = new Set<string>()
+    const report = (place: string, error: unknown) => {
+      if (!lost.has(place)) log.error({ err: error, place }, 'no connection to Redis')
+      lost.add(place)
+    }
+    const isBack = (place: string) => {
+      if (lost.delete(place)) log.info({ place }, 'connected to Redis again')
+    }
+    client.on('error', (error: unknown) => report(this.#place, error))
+    client.on('ready', () => {
+      hasConnected = true
+      isBack(this.#place)
+      onReady?.()
     })
+    if (client instanceof Cluster) {
+      client.on('node error', (error: unknown, place: string) => report(place, error))
+      client.on('+node', (node: Redis) => {
+        const { host = '', port = null } = node.options
+        node.on('ready', () => isBack(`${host}:${port}`))
+      })
+      return client
+    }
     // The timeout of the client only covers opening the socket. The commands that it then sends could wait forever.
     let handshake: NodeJS.Timeout | undefined
     client.on('connect', () => {
-      handshake = setTimeout(giveUp, server.connectTimeout, client)
+      handshake = setTimeout(giveUp, clients.settings.login.connectTimeout, client)
     })
     for (const end of ['ready', 'close']) client.on(end, () => clearTimeout(handshake))
-    let reported = false
-    client.on('error', (error: unknown) => {
-      if (!reported) log.error({ err: error, place: this.#place }, 'no connection to Redis')
-      reported = true
-    })
-    client.on('ready', () => {
-      if (reported) log.info({ place: this.#place }, 'connected to Redis again')
-      reported = false
-      onReady?.()
-    })
     return client
   }
 
@@ -169,12 +154,14 @@ export class RedisConnection {
     const client = this.#client
     client.on('error', listen)
     try {
-      await client.connect()
+      // The limit covers opening the socket and the commands that the client then sends.
+      const limitMs = 2 * this.#options.clients.settings.login.connectTimeout
+      await withinTime(limitMs, client.connect(), () => new Error(noResponseReason))
     } catch (error) {
       // The next command uses a new client.
       client.disconnect()
       this.#client = this.#create(this.#options)
-      throw this.#failure(reason ?? error)
+      throw clientError(this.#place, reason ?? error)
     } finally {
       client.off('error', listen)
     }
@@ -188,7 +175,16 @@ export class RedisConnection {
   }
 
   #sent<T>(command: (redis: Redis) => Promise<T>): Promise<T> {
-    const response = command(this.#client)
+    const client = this.#client
+    if (client instanceof Cluster) {
+      const { commandTimeoutMs } = this.#options.clients.settings
+      // The client of a cluster has the same commands.
+      const response = command(client as unknown as Redis)
+      return withinTime(commandTimeoutMs, response, () => new Error(noResponseReason)).catch((error: unknown) => {
+        throw clientError(this.#place, error)
+      })
+    }
+    const response = command(client)
     this.#watch.sent()
     return response.then(
       (reported) => {
@@ -197,7 +193,7 @@ export class RedisConnection {
       },
       (error: unknown) => {
         this.#watch.ended()
-        throw this.#failure(error)
+        throw clientError(this.#place, error)
       },
     )
   }
@@ -220,45 +216,66 @@ export class RedisConnection {
 
   close(): void {
     this.#watch.stop()
-    this.#client.disconnect()
-    this.#client.stream?.destroy()
+    destroyClient(this.#client)
   }
 
   /**
-   * Checks that Redis is suitable. Returns warnings with their fixes, or none if Redis forbids the command `INFO`.
+   * Checks that Redis is suitable. Returns warnings with their fixes.
    *
    * @throws PlinthError `PLINTH_SHARED_STORE_CLUSTER`, `PLINTH_SHARED_STORE_UNAVAILABLE`
    */
-  async inspect(): Promise<readonly string[]> {
-    const info = await this.send((redis) => redis.info()).catch((error: unknown) => {
-      if (errorCodeOf(error) === 'PLINTH_SHARED_STORE_REFUSED') return ''
-      throw error
-    })
-    const read = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1]
-    if (read('redis_mode') === 'cluster') throw sharedStoreError('PLINTH_SHARED_STORE_CLUSTER', { place: this.#place })
-    const policy = read('maxmemory_policy') ?? 'noeviction'
-    if (policy === 'noeviction') return []
-    return [
-      `Redis at ${this.#place} has the maxmemory-policy ${policy}, so it removes counters and locks when its memory is full. ` +
-        'Set maxmemory-policy to noeviction.',
-    ]
+  async inspect(): Promise<HealthReport> {
+    const infos = await this.#infos()
+    const { mode } = this.#options.clients.settings
+    if (mode !== 'cluster' && infos.some((info) => readInfo(info, 'redis_mode') === 'cluster')) {
+      throw sharedStoreError('PLINTH_SHARED_STORE_CLUSTER', { place: this.#place })
+    }
+    const policy = worstPolicy(infos)
+    if (policy === 'noeviction') return { warnings: [] }
+    const warning =
+      policy === undefined
+        ? `Redis at ${this.#place} does not permit the command INFO, so its maxmemory-policy is unknown. Permit INFO, and set maxmemory-policy to noeviction.`
+        : `Redis at ${this.#place} has the maxmemory-policy ${policy}, so it removes counters and locks when its memory is full. Set maxmemory-policy to noeviction.`
+    return { warnings: [warning] }
   }
 
+  /** See `RedisServer.evictionPolicy`. */
+  async evictionPolicy(): Promise<string | undefined> {
+    return worstPolicy(await this.#infos())
+  }
+
+  /** Returns the text of INFO of each primary. It is empty if Redis forbids the command. */
+  #infos(): Promise<string[]> {
+    return this.send(() =>
+      Promise.all(
+        nodesOf(this.#client, 'master').map((node) =>
+          node.info().catch((error: unknown) => {
+            if (errorReason(error).startsWith('NOPERM')) return ''
+            throw error
+          }),
+        ),
+      ),
+    )
+  }
+
+  /** Returns the error for a response that contains the text of an error. */
   rejection(reason: string): PlinthError {
-    return sharedStoreError('PLINTH_SHARED_STORE_REFUSED', { place: this.#place, reason })
-  }
-
-  #failure(error: unknown): PlinthError {
-    const isRejection = error instanceof Error && error.name === 'ReplyError'
-    const code = isRejection ? 'PLINTH_SHARED_STORE_REFUSED' : 'PLINTH_SHARED_STORE_UNAVAILABLE'
-    // If a host has several addresses, the error of Node.js has an empty message.
-    const reported = errorReason(error) || String(errorCodeOf(error))
-    const [, reason = reported] = plainReasons.find(([start]) => reported.startsWith(start)) ?? []
-    return sharedStoreError(code, { place: this.#place, reason }, error)
+    return responseError(this.#place, reason)
   }
 }
 
-const giveUp = (client: Redis) => client.stream?.destroy(new Error(noResponseReason))
+const readInfo = (info: string, name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1]
+
+/** Returns the first policy that is not `noeviction`. Undefined: a policy is unknown. */
+function worstPolicy(infos: readonly string[]): string | undefined {
+  const policies = infos.map((info) => readInfo(info, 'maxmemory_policy'))
+  const isBad = (policy: string | undefined) => policy !== undefined && policy !== 'noeviction'
+  return policies.find(isBad) ?? (policies.includes(undefined) ? undefined : 'noeviction')
+}
+
+const giveUp = (client: RedisClient) => {
+  for (const node of nodesOf(client)) node.stream?.destroy(new Error(noResponseReason))
+}
 
 /** Like `redis.evalsha(...)`, but without the cost of variable arguments and automatic pipelines. */
 function sendTo(redis: Redis, name: string, parameters: (string | number)[], texts: boolean): Promise<unknown> {
@@ -266,15 +283,3 @@ function sendTo(redis: Redis, name: string, parameters: (string | number)[], tex
   void redis.sendCommand(command)
   return command.promise
 }
-
-export const sharedStoreError = errorTable(
-  {
-    PLINTH_SHARED_STORE_UNAVAILABLE: `Redis at {{place}} does not respond: {{reason}}.
-    Start Redis, or correct platform.cache.host, platform.cache.port, platform.cache.tls and the credentials. The connection is restored automatically.`,
-    PLINTH_SHARED_STORE_CLUSTER: `Redis at {{place}} is a node of a Redis Cluster, which is not supported.
-    Use a single Redis server, or a primary with replicas, and correct platform.cache.host and platform.cache.port.`,
-    PLINTH_SHARED_STORE_REFUSED: `Redis at {{place}} rejected a command: {{reason}}.
-    Correct the cause that Redis reports. Redis must be version 6.2 or later, and no other program may use keys below platform.cache.key-prefix.`,
-  },
-  { unavailable: ['PLINTH_SHARED_STORE_UNAVAILABLE'] },
-)

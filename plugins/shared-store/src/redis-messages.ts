@@ -11,23 +11,23 @@ const heartbeatMs = 10_000
  * that messages may have been missed.
  */
 export class RedisMessages {
-  readonly #connection: RedisConnection
+  readonly connection: RedisConnection
   readonly #listeners: Listeners
   readonly #log: Logger
   #heartbeat: NodeJS.Timeout | undefined
   #heardClient: Redis | undefined
   #hasStood = false
 
-  constructor(options: Omit<RedisConnectionOptions, 'onReady'>) {
+  constructor(options: Pick<RedisConnectionOptions, 'clients' | 'log'>) {
     this.#log = options.log
     this.#listeners = new Listeners(options.log)
-    this.#connection = new RedisConnection({ ...options, onReady: () => void this.#listenAgain() })
+    this.connection = new RedisConnection({ ...options, receives: true, onReady: () => void this.#listenAgain() })
   }
 
   async subscribe(channel: string, received: ReceivedMessage): Promise<() => Promise<void>> {
     const remove = this.#listeners.add(channel, received)
     try {
-      await this.#connection.send((redis) => {
+      await this.connection.send((redis) => {
         if (this.#heardClient !== redis) redis.on('message', (from, text) => this.#listeners.tell(from, text))
         this.#heardClient = redis
         return redis.subscribe(channel)
@@ -45,7 +45,7 @@ export class RedisMessages {
   /** If the connection is lost, there is nothing to unsubscribe. */
   async #leave(channel: string): Promise<void> {
     try {
-      await this.#connection.send((redis) => redis.unsubscribe(channel))
+      await this.connection.send((redis) => redis.unsubscribe(channel))
     } catch (error) {
       if (errorCodeOf(error) !== 'PLINTH_SHARED_STORE_UNAVAILABLE') throw error
     }
@@ -53,7 +53,7 @@ export class RedisMessages {
 
   close(): void {
     clearInterval(this.#heartbeat)
-    this.#connection.close()
+    this.connection.close()
   }
 
   async #listenAgain(): Promise<void> {
@@ -64,7 +64,7 @@ export class RedisMessages {
     const channels = [...this.#listeners.channels()]
     if (!isAgain || channels.length === 0) return
     try {
-      await this.#connection.send((redis) => redis.subscribe(...channels))
+      await this.connection.send((redis) => redis.subscribe(...channels))
     } catch (error) {
       // If the connection was lost again, the next one subscribes. If Redis rejected the command, the operator must
       // know.
@@ -76,6 +76,6 @@ export class RedisMessages {
 
   async #beat(): Promise<void> {
     // If the ping gets no response, the connection is destroyed and opened again, which is the purpose of the ping.
-    await this.#connection.send((redis) => redis.ping()).catch(() => {})
+    await this.connection.send((redis) => redis.ping()).catch(() => {})
   }
 }

@@ -1,7 +1,6 @@
-import { errorReason, hostAndPort } from '@plinth/kernel'
-import { Redis } from 'ioredis'
 import type { RedisTarget } from './contract.ts'
-import { noResponseReason, type RedisLogin, sharedStoreError } from './redis-connection.ts'
+import { destroyClient, placeOf, RedisClients, type RedisSettings, withinTime } from './redis-clients.ts'
+import { clientError, noResponseReason } from './redis-errors.ts'
 
 /**
  * Connects, reads the time of the server and disconnects, within the connect timeout.
@@ -9,55 +8,53 @@ import { noResponseReason, type RedisLogin, sharedStoreError } from './redis-con
  * @returns milliseconds since the epoch
  * @throws PlinthError `PLINTH_SHARED_STORE_UNAVAILABLE`, `PLINTH_SHARED_STORE_REFUSED`
  */
-export async function readRedisTime(server: RedisLogin, signal: AbortSignal | undefined): Promise<number> {
-  const { db = 0, ...login } = server
-  const { username, password } = login
-  const client = new Redis({
-    ...login,
+export async function readRedisTime(settings: RedisSettings, signal: AbortSignal | undefined): Promise<number> {
+  const { db, username, password, connectTimeout } = settings.login
+  const client = new RedisClients(settings).open({
     lazyConnect: true,
     // The ready check sends commands that are forbidden before the login.
     enableReadyCheck: false,
     maxRetriesPerRequest: 0,
     retryStrategy: () => null,
+    sentinelRetryStrategy: () => null,
   })
   let received: unknown
   client.on('error', (error: unknown) => {
     received = error
   })
   const giveUp = () => client.disconnect()
-  // Destroying the socket makes all waiting commands fail.
-  const deadline = setTimeout(() => client.stream?.destroy(new Error(noResponseReason)), server.connectTimeout)
   signal?.addEventListener('abort', giveUp)
-  try {
-    signal?.throwIfAborted()
+  const read = async () => {
     await client.connect()
     // Repeats the login and the selection of the database, because the client ignores their errors.
-    if (password != null) await (username == null ? client.auth(password) : client.auth(username, password))
+    if (password !== undefined) {
+      await (username === undefined ? client.auth(password) : client.auth(username, password))
+    }
     if (db !== 0) await client.select(db)
-    const [seconds = 0, microseconds = 0] = await client.time()
+    return client.time()
+  }
+  try {
+    signal?.throwIfAborted()
+    const [seconds = 0, microseconds = 0] = await withinTime(connectTimeout, read(), () => new Error(noResponseReason))
     return Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000)
   } catch (error) {
-    const cause = received ?? error
-    const isRejection = cause instanceof Error && cause.name === 'ReplyError'
-    const details = { place: hostAndPort(server.host, server.port), reason: errorReason(cause) }
-    throw sharedStoreError(
-      isRejection ? 'PLINTH_SHARED_STORE_REFUSED' : 'PLINTH_SHARED_STORE_UNAVAILABLE',
-      details,
-      cause,
-    )
+    throw clientError(placeOf(settings), received ?? error)
   } finally {
-    clearTimeout(deadline)
     signal?.removeEventListener('abort', giveUp)
-    client.disconnect()
-    client.stream?.destroy()
+    destroyClient(client)
   }
 }
 
 /** Returns the configured connection options with the values of the target. */
-export function withTarget(running: RedisLogin, target: RedisTarget): RedisLogin {
-  const { username: _username, password: _password, ...rest } = running
+export function withTarget(running: RedisSettings, target: RedisTarget): RedisSettings {
   const { host, port, database, password } = target
+  const typed = password === '' ? {} : { password }
+  // The addresses of sentinels and of a cluster are not in the form of the installer.
+  if (running.mode !== 'single') return { ...running, login: { ...running.login, ...typed } }
+  const { username: _username, password: _password, ...anonymous } = running.login
+  const [server] = running.nodes
   // The configured credentials must not be sent to another server.
-  const isSame = running.host === host && running.port === port
-  return { ...(isSame ? running : rest), host, port, db: database, ...(password === '' ? {} : { password }) }
+  const isSame = server?.host === host && server.port === port
+  const login = { ...(isSame ? running.login : anonymous), db: database, ...typed }
+  return { ...running, nodes: [{ host, port }], login }
 }

@@ -26,10 +26,15 @@ export class RedisQuota implements SharedQuota {
   /** Lists of requests that are decided together. Each list runs in its own script. */
   readonly #joint: Readonly<Record<QuotaAlgorithm, MicroBatch<readonly Question[], RateLimitDecision[]>>>
 
-  constructor(connection: RedisConnection, prefix: string, clock: Pick<Clock, 'now'>) {
+  /** @param oneSlot true in a cluster, where a script can only use keys of one slot */
+  constructor(connection: RedisConnection, prefix: string, oneSlot: boolean, clock: Pick<Clock, 'now'>) {
     this.#clock = clock
     this.#connection = connection
-    this.#heads = { window: `${prefix}:${quotaKinds.window}:`, bucket: `${prefix}:${quotaKinds.bucket}:` }
+    const head = (algorithm: QuotaAlgorithm) => {
+      const name = `${prefix}:${quotaKinds[algorithm]}`
+      return oneSlot ? `{${name}}:` : `${name}:`
+    }
+    this.#heads = { window: head('window'), bucket: head('bucket') }
     const sending = { concurrency: Number.POSITIVE_INFINITY, eager: true }
     const batch = (algorithm: QuotaAlgorithm) =>
       new MicroBatch<Question, RateLimitDecision>({

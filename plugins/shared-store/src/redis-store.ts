@@ -14,13 +14,25 @@ export class RedisStore implements SharedStore {
   readonly quota: SharedQuota
   readonly #connection: RedisConnection
   readonly #messages: RedisMessages
+  readonly #publisher: RedisConnection
 
-  /** @param clock for the reset times of quotas that callers see */
-  constructor(connection: RedisConnection, messages: RedisMessages, server: RedisServer, clock: Pick<Clock, 'now'>) {
+  /**
+   * @param isCluster true if the keys are distributed over several nodes
+   * @param clock for the reset times of quotas that callers see
+   */
+  constructor(
+    connection: RedisConnection,
+    messages: RedisMessages,
+    server: RedisServer,
+    isCluster: boolean,
+    clock: Pick<Clock, 'now'>,
+  ) {
     this.#connection = connection
     this.redis = server
     this.#messages = messages
-    this.quota = new RedisQuota(connection, server.keyPrefix, clock)
+    // The client of a cluster sends each message to another node, so messages of one instance would arrive in any order.
+    this.#publisher = isCluster ? messages.connection : connection
+    this.quota = new RedisQuota(connection, server.keyPrefix, isCluster, clock)
   }
 
   async get(key: string): Promise<string | undefined> {
@@ -90,7 +102,7 @@ export class RedisStore implements SharedStore {
   async publish(channel: string, message: string): Promise<void> {
     checkContent(message)
     const name = this.#name('channel', channel)
-    await this.#connection.send((redis) => redis.publish(name, message))
+    await this.#publisher.send((redis) => redis.publish(name, message))
   }
 
   subscribe(channel: string, listener: (message: string) => void, onGap?: () => void): Promise<() => Promise<void>> {
@@ -98,8 +110,8 @@ export class RedisStore implements SharedStore {
   }
 
   /** Health check. Throws if Redis does not respond or is not suitable. */
-  async check(): Promise<HealthReport> {
-    return { warnings: await this.#connection.inspect() }
+  check(): Promise<HealthReport> {
+    return this.#connection.inspect()
   }
 
   #name(kind: Kind, key: string): string {

@@ -1,55 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import databasePlugin, { database } from '@plinth/database'
+import { database } from '@plinth/database'
 import { type SharedStoreHarness, sharedStoreCases } from '@plinth/dev/conformance/shared-store'
-import { rejectsWith, startForTest, testConformanceKit } from '@plinth/dev/testing'
+import { rejectsWith, testConformanceKit } from '@plinth/dev/testing'
 import { createDatabase, everyDialect } from '@plinth/dev/testing/database'
 import { createRedisNamespace, skipRedis } from '@plinth/dev/testing/shared-store'
-import { defineProduct, type JsonValue } from '@plinth/kernel'
-import sharedStorePlugin, { sharedStore } from '@plinth/shared-store'
 import t from 'tap'
 import { createSharedStoreCases, faultySharedStores } from './fixtures/faulty-shared-stores.ts'
-
-/** Long time limits, because a host that runs many tests at the same time is slow. */
-const patience = { patienceMs: 60_000, caseLimitMs: 240_000 }
-
-async function twoInstances(config: Readonly<Record<string, JsonValue>>) {
-  const start = () =>
-    startForTest(
-      defineProduct({
-        name: 'test',
-        plugins: [databasePlugin, sharedStorePlugin],
-        config: { 'platform.shared-store.database.poll-interval': '20ms', ...config },
-      }),
-    )
-  const one = await start()
-  const two = await start()
-  return {
-    one,
-    instances: [one.service(sharedStore), two.service(sharedStore)] as const,
-    async stop() {
-      await one.stop('test ended')
-      await two.stop('test ended')
-    },
-  }
-}
-
-/** Waits until all messages have arrived. A subscriber that receives a message has received all earlier ones. */
-async function settle(instances: SharedStoreHarness['instances']): Promise<void> {
-  const mark = randomUUID()
-  const received = new Set<string>()
-  const stops = await Promise.all(
-    instances.map((store, index) => store.subscribe('settle', (text) => received.add(`${index} ${text}`))),
-  )
-  await instances[0].publish('settle', mark)
-  for (const index of instances.keys()) {
-    for (let tries = 0; !received.has(`${index} ${mark}`); tries++) {
-      if (tries > 12_000) throw new Error('a message has not arrived within a minute')
-      await pause(5)
-    }
-  }
-  for (const stop of stops) await stop()
-}
+import { patience, settle, twoInstances } from './fixtures/instances.ts'
 
 for (const { dialect, skip } of everyDialect) {
   t.test(`the database driver obeys the contract (${dialect})`, { skip }, async (t) => {

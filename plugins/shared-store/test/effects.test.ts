@@ -1,6 +1,7 @@
 /** Tests the effect of each configuration key of the shared store, mostly with a separate Redis server. */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -13,6 +14,7 @@ import {
   manualClock,
   rejectsWith,
   startForTest,
+  until,
   watchProcess,
 } from '@plinth/dev/testing'
 import { createDatabase } from '@plinth/dev/testing/database'
@@ -21,6 +23,7 @@ import { defineProduct, type JsonValue } from '@plinth/kernel'
 import sharedStorePlugin, { sharedStore } from '@plinth/shared-store'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
+import { send, startSentinel } from './fixtures/redis-servers.ts'
 
 const start = async (t: Test, config: Readonly<Record<string, JsonValue>>, clock = manualClock()) => {
   const product = defineProduct({
@@ -54,7 +57,7 @@ const outcomeOf = async (t: Test, config: KeyValues) => {
     await store.set('k', 'v')
     return 'stored'
   } catch (error) {
-    return /WRONGPASS|ECONNREFUSED|certificate|$/.exec((error as Error).message)?.[0]
+    return /WRONGPASS|NOAUTH|ECONNREFUSED|certificate|$/.exec((error as Error).message)?.[0]
   }
 }
 
@@ -115,6 +118,76 @@ t.test(
     t.match(ports, { before: 'stored', after: 'ECONNREFUSED' })
   },
 )
+
+t.test('the deployment of Redis, its addresses and a password file', { skip: skipWithoutRedisProgram }, async (t) => {
+  const password = 'open-sesame'
+  const server = await startRedis('--requirepass', password)
+  t.teardown(() => server.drop())
+  const sentinelUser =
+    'user shop on >shop resetchannels &+switch-master -@all +sentinel|get-master-addr-by-name +sentinel|sentinels +subscribe +@connection'
+  const admin = 'user default on >admin ~* &* +@all'
+  const sentinel = await startSentinel(server.port, [admin, sentinelUser, `sentinel auth-pass NAME ${password}`], {
+    password: 'admin',
+    quorum: 1,
+  })
+  t.teardown(() => sentinel.drop())
+  const port = await freePort()
+  const config = {
+    'platform.cache.enabled': true,
+    'platform.cache.mode': 'sentinel',
+    'platform.cache.port': port,
+    'platform.cache.password': password,
+    'platform.cache.sentinel.name': 'primary',
+    'platform.cache.sentinel.nodes': [`127.0.0.1:${sentinel.port}`],
+    'platform.cache.sentinel.username': 'shop',
+    'platform.cache.sentinel.password': 'shop',
+  }
+  const without = (key: keyof typeof config) => {
+    const { [key]: _left, ...rest } = config
+    return rest
+  }
+  const stored = { before: '', after: 'stored' }
+  const observe = (values: KeyValues, key: string) =>
+    outcomeOf(t, { ...without(key as keyof typeof config), ...values })
+  const [modes] = await assertKeyEffect(t, 'platform.cache.mode', { changed: 'sentinel', observe })
+  t.match(modes, { before: 'ECONNREFUSED', after: 'stored' })
+  const [nodes] = await assertKeyEffect(t, 'platform.cache.sentinel.nodes', {
+    changed: config['platform.cache.sentinel.nodes'],
+    observe,
+  })
+  t.match(nodes, stored)
+  const [names] = await assertKeyEffect(t, 'platform.cache.sentinel.name', { changed: 'primary', observe })
+  t.match(names, stored)
+  for (const [known] of [
+    await assertKeyEffect(t, 'platform.cache.sentinel.username', { changed: 'shop', observe }),
+    await assertKeyEffect(t, 'platform.cache.sentinel.password', { changed: 'shop', observe }),
+  ]) {
+    t.match(known, { before: /^(?:WRONGPASS|NOAUTH)$/, after: 'stored' })
+  }
+
+  // A node that no other node has met does not know its address.
+  const cluster = `--cluster-enabled yes --cluster-announce-ip 127.0.0.1 --cluster-port ${await freePort()}`
+  const node = await startRedis(...cluster.split(' '))
+  t.teardown(() => node.drop())
+  await send(node.port, ['cluster', 'addslotsrange', 0, 16_383])
+  await until(async () => String(await send(node.port, ['cluster', 'info'])).includes('cluster_state:ok'), 'it serves')
+  const [clusters] = await assertKeyEffect(t, 'platform.cache.cluster.nodes', {
+    changed: [`127.0.0.1:${node.port}`],
+    observe: (values) => outcomeOf(t, { 'platform.cache.enabled': true, 'platform.cache.mode': 'cluster', ...values }),
+  })
+  t.match(clusters, stored)
+
+  const file = join(t.testdir(), 'password')
+  writeFileSync(file, `${password}\n`)
+  const single = { 'platform.cache.enabled': true, 'platform.cache.port': server.port }
+  const [files] = await assertKeyEffect(t, 'platform.cache.password-file', {
+    changed: file,
+    observe: (values) => outcomeOf(t, { ...single, ...values }),
+  })
+  t.match(files, { before: 'NOAUTH', after: 'stored' })
+  const missing = start(t, { ...single, 'platform.cache.password-file': `${file}-missing` })
+  await rejectsWith(t, missing, { cause: { code: 'PLINTH_SHARED_STORE_PASSWORD_FILE' } })
+})
 
 t.test('Redis over TLS', { skip: skipWithoutRedisProgram }, async (t) => {
   const directory = t.testdir()

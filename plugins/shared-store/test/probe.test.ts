@@ -61,13 +61,26 @@ t.test('I-104 a Redis with a password', { skip: skipWithoutRedisProgram }, async
 
 t.test('the configured credentials are used for the configured server alone', (t) => {
   const limits = { connectTimeout: 1, keepAlive: 2, disconnectTimeout: 3 }
-  const running = { ...limits, host: 'a', port: 1, db: 0, username: 'shop', password: 'open-sesame' }
+  const nodes = [{ host: 'a', port: 1 }]
+  const login = { ...limits, db: 0, username: 'shop', password: 'open-sesame' }
+  const running = { mode: 'single', nodes, sentinel: {}, login, commandTimeoutMs: 4 } as const
   const target = { host: 'a', port: 1, database: 4, password: '' }
-  t.same(withTarget(running, target), { ...running, db: 4 })
-  t.same(withTarget(running, { ...target, password: 'typed' }), { ...running, db: 4, password: 'typed' })
-  t.same(withTarget(running, { ...target, port: 2 }), { ...limits, host: 'a', port: 2, db: 4 })
-  const other = { ...target, host: 'b', password: 'typed' }
-  t.same(withTarget(running, other), { ...limits, host: 'b', port: 1, db: 4, password: 'typed' })
+  t.same(withTarget(running, target), { ...running, login: { ...login, db: 4 } })
+  t.same(withTarget(running, { ...target, password: 'typed' }), {
+    ...running,
+    login: { ...login, db: 4, password: 'typed' },
+  })
+  const elsewhere = { ...running, nodes: [{ host: 'a', port: 2 }], login: { ...limits, db: 4 } }
+  t.same(withTarget(running, { ...target, port: 2 }), elsewhere)
+  t.same(withTarget(running, { ...target, host: 'b', password: 'typed' }), {
+    ...running,
+    nodes: [{ host: 'b', port: 1 }],
+    login: { ...limits, db: 4, password: 'typed' },
+  })
+  const cluster = { ...running, mode: 'cluster' } as const
+  t.same(withTarget(cluster, { ...target, host: 'b' }), cluster, 'the form has no addresses of a cluster')
+  const typed = { ...cluster, login: { ...login, password: 'typed' } }
+  t.same(withTarget(cluster, { ...target, host: 'b', password: 'typed' }), typed)
   t.end()
 })
 

@@ -6,6 +6,7 @@ import { Outbound } from './entities.ts'
 const messages = adminList('getAdminSocialMessages', (row) => ({
   id: 'social.messages',
   title: text('WeChat messages', '微信消息记录'),
+  empty: text('No WeChat messages yet.', '尚无微信消息。'),
   lead: text('Outcome of each WeChat message.', '每条微信消息的发送结果。'),
   key: 'id',
   live: ['social_outbound'],

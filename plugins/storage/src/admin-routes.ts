@@ -20,6 +20,7 @@ const problemTitle = text('What is wrong', '故障代码')
 const disks = adminList('getAdminStorageDisks', (row) => ({
   id: 'storage.disks',
   title: text('Storage', '存储'),
+  empty: text('The product has no disks.', '本产品没有存储盘。'),
   lead: text(
     'Where the product keeps files. Each disk was asked just now whether it can be written to.',
     '系统保存文件的位置。打开本页时已逐一检查各磁盘能否写入。',

@@ -1,5 +1,10 @@
 import { guardsPermission, key } from '@plinth/kernel'
 
+/** Name of the built-in driver of the standard disks. */
+export const directoryDriver = 'directory'
+/** Who may read the files of the standard disks. */
+export const standardDisks = { public: 'public', local: 'private' } as const
+
 /** Matches an empty text, an absolute path or an http(s) address, without a slash at the end. */
 const baseUrl = {
   pattern: '^(?:https?://[^/?#\\s\\\\]+)?(?:/[^/?#\\s\\\\]+)*$',
@@ -34,6 +39,28 @@ export const keys = {
       'zh-CN': '该磁盘上的文件仅可通过签名地址读取。',
     },
     default: 'local',
+    minLength: 1,
+    permission: guardsPermission,
+  }),
+  'platform.storage.disks.public.driver': key.string({
+    title: { en: 'Driver of the disk "public"', 'zh-CN': 'public 磁盘的驱动' },
+    description: {
+      en: 'Stores the files of the disk: directory, or a public disk of another plugin, for example s3-public. The name of the disk stays "public", so stored references stay valid. Copy the existing files before you change it.',
+      'zh-CN':
+        '存放该磁盘文件的位置：directory，或其他插件提供的公开磁盘，例如 s3-public。磁盘名称仍为 public，已保存的引用继续有效。更改前请先复制现有文件。',
+    },
+    default: 'directory',
+    minLength: 1,
+    permission: guardsPermission,
+  }),
+  'platform.storage.disks.local.driver': key.string({
+    title: { en: 'Driver of the disk "local"', 'zh-CN': 'local 磁盘的驱动' },
+    description: {
+      en: 'Stores the files of the disk: directory, or a private disk of another plugin, for example s3-private. The name of the disk stays "local", so stored references stay valid. Copy the existing files before you change it.',
+      'zh-CN':
+        '存放该磁盘文件的位置：directory，或其他插件提供的私有磁盘，例如 s3-private。磁盘名称仍为 local，已保存的引用继续有效。更改前请先复制现有文件。',
+    },
+    default: 'directory',
     minLength: 1,
     permission: guardsPermission,
   }),

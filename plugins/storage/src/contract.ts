@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { HttpReply, HttpRequest } from '@plinth/http'
-import { extensionPoint, service, shape } from '@plinth/kernel'
+import { errorCodeOf, extensionPoint, service, shape } from '@plinth/kernel'
 
 /** Content of a file. Strings are written in UTF-8. */
 export type FileContent = string | Uint8Array | AsyncIterable<string | Uint8Array>
@@ -30,7 +30,12 @@ export interface StoredFile extends FileStat {
    * changes, if the disk can detect this.
    */
   readonly version: string
-  /** Reads a part of the file. Must be called at most once. The stream closes the file when it ends or is destroyed. */
+  /**
+   * Reads a part of the file. Must be called at most once. The stream closes the file when it ends or is destroyed.
+   *
+   * If the file was replaced or deleted and the disk no longer has the old content, the stream fails with the error
+   * `fileReplaced()`.
+   */
   read(part: ByteRange): Readable
   /** Closes a file that is not read. */
   close(): Promise<void>
@@ -60,6 +65,27 @@ export interface UrlOptions {
   readonly name?: string
 }
 
+const diskErrorCodes = { unavailable: 'DISK_UNAVAILABLE', replaced: 'FILE_REPLACED' } as const
+
+/**
+ * Returns the error that a disk throws while it cannot be used, for example because its server does not respond. The
+ * caller of `Storage` receives `PLINTH_STORAGE_DISK_UNAVAILABLE` (503).
+ *
+ * @param reason text for the log, without secrets
+ */
+export const diskUnavailable = (reason: string, cause?: unknown): Error =>
+  Object.assign(new Error(reason, { cause }), { code: diskErrorCodes.unavailable })
+
+/** Returns the error of `StoredFile.read` if the opened content no longer exists. */
+export const fileReplaced = (): Error =>
+  Object.assign(new Error('The file was replaced while it was read'), { code: diskErrorCodes.replaced })
+
+/** Returns true for the errors of `diskUnavailable`. */
+export const isDiskUnavailable = (error: unknown): boolean => errorCodeOf(error) === diskErrorCodes.unavailable
+
+/** Returns true for the errors of `fileReplaced`. */
+export const isFileReplaced = (error: unknown): boolean => errorCodeOf(error) === diskErrorCodes.replaced
+
 /**
  * A store of files. Paths follow the rules of `Storage`. A plugin contributes it under a name, for example `s3`:
  * lower-case words with hyphens.
@@ -71,6 +97,11 @@ export interface Disk {
   readonly visibility: 'public' | 'private'
   /** Writes the whole content, or nothing if it fails. Replaces an existing file atomically. */
   write(path: string, content: AsyncIterable<Uint8Array>): Promise<void>
+  /**
+   * Writes the whole content if there is no file at the path, and returns true. Otherwise changes nothing and returns
+   * false. Absent if the disk cannot decide and write in one step.
+   */
+  create?(path: string, content: AsyncIterable<Uint8Array>): Promise<boolean>
   open(path: string): Promise<OpenFile | undefined>
   stat(path: string): Promise<FileStat | undefined>
   delete(path: string): Promise<boolean>
@@ -90,7 +121,10 @@ export interface Disk {
   keepDeleted?(): Promise<KeptFiles>
   /** Opens a file so that parts of it can be sent. If absent, files can only be sent completely. */
   hold?(path: string): Promise<StoredFile | undefined>
-  /** Returns the URL at which clients get the file from the disk directly. If absent, the product sends the file. */
+  /**
+   * Returns the URL at which clients get the file from the disk directly. If absent, the product sends the file. Not
+   * called for files whose directory has a guard, and for the permanent URLs of the disk `public`.
+   */
   url?(path: string, options: { readonly expiresInMs: number; readonly name?: string }): Promise<string>
 }
 
@@ -102,7 +136,10 @@ export interface KeptFiles {
   end(): Promise<void>
 }
 
-/** Disks in addition to the directories `public` and `local` (decision A15). */
+/**
+ * Disks in addition to the directories `public` and `local` (decision A15). The keys
+ * `platform.storage.disks.{public,local}.driver` let such a disk store the files of a standard disk, under its name.
+ */
 export const storageDisk = extensionPoint<Disk>('storage.disk', {
   from: '@plinth/storage',
   names: shape.kebab,
@@ -116,7 +153,7 @@ export const storageDisk = extensionPoint<Disk>('storage.disk', {
       list: shape.function,
       verify: shape.function,
     },
-    { sweep: shape.function, keepDeleted: shape.function, hold: shape.function, url: shape.function },
+    { create: shape.function, sweep: shape.function, keepDeleted: shape.function, hold: shape.function, url: shape.function },
   ),
 })
 
@@ -129,6 +166,8 @@ export interface DiskInfo {
 export interface PutOptions {
   /** Maximum number of bytes. Default and upper limit: `platform.storage.max-file-size`. */
   readonly maxBytes?: number
+  /** True: an existing file is not replaced. Then `put` throws `storage.file-exists`. Default: false. */
+  readonly onlyNew?: boolean
   readonly signal?: AbortSignal
 }
 
@@ -186,8 +225,9 @@ export interface Storage {
    * Writes a whole file or nothing, and replaces an existing file atomically. After it returns, the new content
    * survives a power loss, except on Windows, where directories cannot be synced.
    *
-   * @throws BusinessError "400" `storage.file-too-large`, "409" `storage.path-taken` if the path is a directory or
-   *   leads through a file
+   * @throws BusinessError "400" `storage.file-too-large`, "409" `storage.file-exists` with `onlyNew`, "409"
+   *   `storage.path-taken` if the path is a directory or leads through a file
+   * @throws TypeError if the disk does not support `onlyNew`
    */
   put(disk: string, path: string, content: FileContent, options?: PutOptions): Promise<FileStat>
   /** @throws BusinessError "404" `storage.file-unknown` */

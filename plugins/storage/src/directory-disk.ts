@@ -2,6 +2,7 @@ import { type BigIntStats, constants, createReadStream } from 'node:fs'
 import {
   access,
   type FileHandle,
+  link,
   lstat,
   mkdir,
   open,
@@ -122,7 +123,19 @@ export class DirectoryDisk implements Disk {
 
   async write(path: string, content: AsyncIterable<Uint8Array>): Promise<void> {
     await this.#makeDirectory(this.#drafts.directory)
-    await this.#drafts.write(content, this.#mode.file, (draft) => this.#settle(draft, join(this.#root, path)))
+    await this.#drafts.write(content, this.#mode.file, async (draft) => {
+      await this.#settle(draft, join(this.#root, path))
+    })
+  }
+
+  async create(path: string, content: AsyncIterable<Uint8Array>): Promise<boolean> {
+    await this.#makeDirectory(this.#drafts.directory)
+    let isNew = false
+    await this.#drafts.write(content, this.#mode.file, async (draft) => {
+      isNew = await this.#settle(draft, join(this.#root, path), link)
+      await unlink(draft)
+    })
+    return isNew
   }
 
   async open(path: string): Promise<OpenFile | undefined> {
@@ -242,16 +255,24 @@ export class DirectoryDisk implements Disk {
     }
   }
 
-  async #settle(draft: string, file: string): Promise<void> {
+  /**
+   * Moves a draft to its path.
+   *
+   * @param place `link` if an existing file must not be replaced
+   * @returns false if `place` is `link` and the file exists
+   */
+  async #settle(draft: string, file: string, place = rename): Promise<boolean> {
     const directory = dirname(file)
     for (let left = attempts; left > 0; left--) {
       try {
         await this.#makeDirectory(directory)
-        await rename(draft, file)
-        return await syncDirectory(directory)
+        await place(draft, file)
+        await syncDirectory(directory)
+        return true
       } catch (error) {
         const code = errorCodeOf(error)
         if (code === 'ENOENT') continue
+        if (code === 'EEXIST' && Object(error).syscall === 'link') return false
         throw code !== undefined && inTheWay.has(code) ? businessError('path-taken') : error
       }
     }

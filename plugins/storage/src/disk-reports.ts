@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises'
 import { type Clock, errorCodeOf, errorReason, isPlinthError, type PlinthError, withinDeadline } from '@plinth/kernel'
-import type { Disk, DiskInfo, Storage } from './contract.ts'
+import { type Disk, type DiskInfo, isDiskUnavailable, type Storage } from './contract.ts'
 import { storageError } from './declarations.ts'
 
 /**
@@ -23,7 +23,7 @@ const minFreeBytes = 1024 * 1024
 
 /** Returns `PLINTH_STORAGE_DISK_UNAVAILABLE` if the disk cannot be used now, undefined for other errors. */
 export function diskErrorOf(disk: string, error: unknown): PlinthError | undefined {
-  if (isPlinthError(error) || !unusable.has(errorCodeOf(error))) return undefined
+  if (isPlinthError(error) || !(unusable.has(errorCodeOf(error)) || isDiskUnavailable(error))) return undefined
   return storageError('PLINTH_STORAGE_DISK_UNAVAILABLE', { disk, reason: errorReason(error) }, error)
 }
 

@@ -3,8 +3,9 @@ import { backOffice } from '@plinth/admin'
 import { http } from '@plinth/http'
 import { type Clock, definePlugin, errorReason, healthCheck, optional, service, stateFile } from '@plinth/kernel'
 import { adminRoutes, needsAttention, pages } from './admin-routes.ts'
-import { keys } from './config.ts'
+import { directoryDriver, keys, standardDisks } from './config.ts'
 import { type Disk, storage, storageDisk } from './contract.ts'
+import { copyCommand } from './copy-command.ts'
 import { businessError, messages, permissions, storageError } from './declarations.ts'
 import { DirectoryDisk } from './directory-disk.ts'
 import { DiskReports, directoryErrorOf } from './disk-reports.ts'
@@ -43,34 +44,48 @@ export default definePlugin({
   permissions,
   messages,
   scheduledTasks: [removeUnfinishedFiles],
+  commands: [copyCommand],
   setup(context) {
     const { services, config, clock, log, roles } = context
     const root = resolve(context.root, config.get('platform.storage.root'))
-    const own = {
-      public: new DirectoryDisk(join(root, 'public'), 'public', clock),
-      local: new DirectoryDisk(join(root, 'local'), 'private', clock),
+    const contributed = new Map(context.contributions(storageDisk))
+    for (const name of contributed.keys()) {
+      if (name in standardDisks || name === directoryDriver || !diskName.test(name))
+        throw storageError('PLINTH_STORAGE_DISK_NAME', { disk: name })
     }
-    const disks = new Map<string, Disk>(Object.entries(own))
-    for (const [name, disk] of context.contributions(storageDisk)) {
-      if (disks.has(name) || !diskName.test(name)) throw storageError('PLINTH_STORAGE_DISK_NAME', { disk: name })
-      disks.set(name, disk)
-    }
-    for (const [key, needed] of [
-      ['platform.storage.public-disk', 'public'],
-      ['platform.storage.local-disk', 'private'],
-    ] as const) {
-      const check = (name: string): void => {
-        const visibility = disks.get(name)?.visibility
-        if (visibility === undefined) {
-          throw storageError('PLINTH_STORAGE_DISK_UNKNOWN', { key, disk: name, disks: [...disks.keys()].join(', ') })
+    const disks = new Map<string, Disk>()
+    /** Checks the disk of a key now and before each change, and returns it. */
+    const configuredDisk = (
+      key: `platform.storage.${'public-disk' | 'local-disk' | `disks.${keyof typeof standardDisks}.driver`}`,
+      needed: Disk['visibility'],
+      known: ReadonlyMap<string, Disk>,
+    ): Disk => {
+      const find = (name: string): Disk => {
+        const disk = known.get(name)
+        if (disk === undefined) {
+          throw storageError('PLINTH_STORAGE_DISK_UNKNOWN', { key, disk: name, disks: [...known.keys()].join(', ') })
         }
-        if (visibility !== needed) {
+        const { visibility } = disk
+        if (visibility !== needed)
           throw storageError('PLINTH_STORAGE_DISK_VISIBILITY', { key, disk: name, needed, visibility })
-        }
+        return disk
       }
-      config.onVerify(key, check)
-      check(config.get(key))
+      config.onVerify(key, (name) => void find(name))
+      return find(config.get(key))
     }
+    const drivers = new Set<string>()
+    for (const name of ['public', 'local'] as const) {
+      const visibility = standardDisks[name]
+      const key = `platform.storage.disks.${name}.driver` as const
+      const known = new Map<string, Disk>([[directoryDriver, new DirectoryDisk(join(root, name), visibility, clock)]])
+      for (const [driver, disk] of contributed) known.set(driver, disk)
+      disks.set(name, configuredDisk(key, visibility, known))
+      drivers.add(config.get(key))
+    }
+    // The files of a driver are listed once, under the name of the standard disk.
+    for (const [name, disk] of contributed) if (!drivers.has(name)) disks.set(name, disk)
+    configuredDisk('platform.storage.public-disk', 'public', disks)
+    configuredDisk('platform.storage.local-disk', 'private', disks)
 
     const signingKeys = new SigningKeys(
       () => config.get('platform.storage.signing-key'),
@@ -102,10 +117,9 @@ export default definePlugin({
       for (const { name, enabled } of files.disks()) {
         if (!enabled) continue
         files.assertUsable(name)
-        const directory = name === 'public' || name === 'local' ? own[name] : undefined
-        // `plinth doctor` must not create files.
-        const isProven =
-          roles.has('cli') && directory !== undefined ? directory.inspect() : disks.get(name)?.verify(signal)
+        const disk = disks.get(name)
+        // `plinth doctor` must not create files in directories.
+        const isProven = roles.has('cli') && disk instanceof DirectoryDisk ? disk.inspect() : disk?.verify(signal)
         await isProven?.catch((error: unknown) => {
           throw directoryErrorOf(name, error) ?? error
         })

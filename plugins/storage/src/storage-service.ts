@@ -11,19 +11,20 @@ import {
   withinDeadline,
 } from '@plinth/kernel'
 import type { keys } from './config.ts'
-import type {
-  Disk,
-  DiskInfo,
-  FileContent,
-  FileStat,
-  FileToSend,
-  GuardedRequest,
-  OpenFile,
-  PutOptions,
-  Storage,
-  StoredFile,
-  UrlGuard,
-  UrlOptions,
+import {
+  type Disk,
+  type DiskInfo,
+  type FileContent,
+  type FileStat,
+  type FileToSend,
+  type GuardedRequest,
+  isFileReplaced,
+  type OpenFile,
+  type PutOptions,
+  type Storage,
+  type StoredFile,
+  type UrlGuard,
+  type UrlOptions,
 } from './contract.ts'
 import { businessError, storageError } from './declarations.ts'
 import { diskErrorOf } from './disk-reports.ts'
@@ -73,6 +74,8 @@ export const signedRoute = '/api/v1/storage/files'
 export const maxNameLength = 200
 /** Time limit in milliseconds for reading the first bytes of a file. */
 const firstBytesMs = 30_000
+/** Maximum number of attempts to open a file that is replaced each time before it is read. */
+const maxOpenAttempts = 5
 const failureTexts = {
   failing: 'a disk of the storage cannot be used',
   over: 'a disk of the storage can be used again',
@@ -139,7 +142,9 @@ export class StorageService implements Storage {
     const source = Readable.from(limited(content, limit), { objectMode: false })
     if (options.signal !== undefined) addAbortSignal(options.signal, source)
     return this.#ask(disk, async () => {
-      await target.write(path, source)
+      if (options.onlyNew !== true) await target.write(path, source)
+      else if (target.create === undefined) throw new TypeError(`The disk "${disk}" does not support onlyNew`)
+      else if (!(await target.create(path, source))) throw businessError('file-exists')
       return (await target.stat(path)) ?? missing()
     })
   }
@@ -170,14 +175,14 @@ export class StorageService implements Storage {
     const expiresInMs = options.expiresInMs ?? config.get('platform.storage.signed-url.lifetime')
     const { grant } = options
     if (grant !== undefined) this.#assertGrant(grant)
-    // A URL that the disk creates itself would bypass the guard.
-    if (target.url !== undefined && grant === undefined) {
-      return target.url(path, omitUndefined({ expiresInMs, name }))
-    }
     const base = config.get('platform.storage.base-url')
     if (disk === 'public' && name === undefined && grant === undefined) {
       const own = config.get('platform.storage.disks.public.base-url')
       return `${own === '' ? base + publicRoute : own}/${encodedPath(path)}`
+    }
+    // A URL that the disk creates itself would bypass the guard.
+    if (target.url !== undefined && grant === undefined && this.requiredGuard(path) === undefined) {
+      return target.url(path, omitUndefined({ expiresInMs, name }))
     }
     const query = await signer.sign(
       { disk, path, name, grant: grant && `${grant.guard}:${grant.subject}` },
@@ -224,15 +229,23 @@ export class StorageService implements Storage {
   ): ReturnType<Storage['send']> {
     const { clock } = this.#parts
     const target = this.#disk(disk, path)
-    const work = async (signal: AbortSignal) => {
+    const begin = async (signal: AbortSignal) => {
       const file = (await held(target, path)) ?? missing()
       const answer = responseFor(request.raw, file, clock.now())
       if (answer.part === undefined || signal.aborted) await file.close()
       signal.throwIfAborted()
       return { answer, content: answer.part && (await begun(file.read(answer.part), signal)) }
     }
+    // Opens the file again if it was replaced before its first byte.
+    const work = (signal: AbortSignal, attempt = 1): ReturnType<typeof begin> =>
+      begin(signal).catch((error: unknown) => {
+        if (attempt < maxOpenAttempts && isFileReplaced(error)) return work(signal, attempt + 1)
+        throw error
+      })
     const late = () => new Error(`Disk "${disk}" gave nothing of a file within ${firstBytesMs} ms`)
-    const { answer, content } = await this.#ask(disk, () => withinDeadline(clock, firstBytesMs, work, late))
+    const { answer, content } = await this.#ask(disk, () =>
+      withinDeadline(clock, firstBytesMs, (signal) => work(signal), late),
+    )
     const { status } = answer
     const isFile = status !== 412 && status !== 416
     const own = { ...(isFile ? fileHeaders(path, name) : {}), 'cache-control': isFile ? cacheControl : 'no-store' }

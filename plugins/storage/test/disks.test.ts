@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { manualClock, rejectsWith, startForTest, until, watchProcess } from '@plinth/dev/testing'
 import { defineProduct } from '@plinth/kernel'
-import storagePlugin, { DirectoryDisk, type Disk, storage } from '@plinth/storage'
+import storagePlugin, { DirectoryDisk, type Disk, diskUnavailable, fileReplaced, storage } from '@plinth/storage'
 import t from 'tap'
 import { directoryErrorOf } from '../src/disk-reports.ts'
 import { diskPlugin, memoryDisk } from './fixtures/memory-disk.ts'
@@ -310,6 +310,87 @@ t.test('disks of third parties are used by their names', async (t) => {
   swept.length = 0
   await rejectsWith(t, () => sweep(second), { message: 'no order' })
   t.same(swept, ['memory', 'last'], 'a disk that fails does not keep the others from being swept')
+})
+
+t.test('a driver stores the files of a standard disk under its name', async (t) => {
+  const [shared, hidden] = [memoryDisk('public'), memoryDisk('private')]
+  const plugins = [
+    diskPlugin('shared', shared),
+    { ...diskPlugin('hidden', { ...hidden, url: async () => 'own' }), id: 'acme.other' },
+  ]
+  const config = {
+    'platform.storage.disks.public.driver': 'shared',
+    'platform.storage.disks.local.driver': 'hidden',
+  }
+  const { storage, get, root } = await startStorage(t, { plugins, config })
+  t.same(
+    storage.disks().map(({ name, visibility }) => [name, visibility]),
+    [
+      ['public', 'public'],
+      ['local', 'private'],
+    ],
+  )
+  await storage.put(storage.publicDisk, 'a.txt', 'for all')
+  await storage.put(storage.localDisk, 'b.txt', 'secret')
+  t.same([[...shared.files.keys()], [...hidden.files.keys()]], [['a.txt'], ['b.txt']])
+  t.equal(await (await get(await storage.resolveUrl('public', 'a.txt'))).text(), 'for all')
+  t.equal(await storage.resolveUrl('local', 'b.txt'), 'own')
+  storage.guardUrls('acme', async () => {}, 'guarded')
+  t.match(await storage.resolveUrl('local', 'guarded/b.txt'), /^\/api\/v1\/storage\/files\/local\//)
+  t.notOk(existsSync(join(root, 'local')), 'no directory is created')
+
+  const wrong = startStorage(t, { plugins, config: { 'platform.storage.disks.local.driver': 'shared' } })
+  await rejectsWith(t, wrong, { cause: { code: 'PLINTH_STORAGE_DISK_VISIBILITY' } })
+  const unknown = startStorage(t, { config: { 'platform.storage.disks.local.driver': 's3-private' } })
+  await rejectsWith(t, unknown, { cause: { code: 'PLINTH_STORAGE_DISK_UNKNOWN' } })
+})
+
+t.test('a new file does not replace another one', async (t) => {
+  const { storage } = await startStorage(t, { plugins: [diskPlugin('memory', memoryDisk('private'))] })
+  await storage.put('local', 'a', 'first', { onlyNew: true })
+  await rejectsWith(t, storage.put('local', 'a', 'second', { onlyNew: true }), {
+    code: '409',
+    reason: 'storage.file-exists',
+  })
+  t.equal(await text((await storage.open('local', 'a')).content), 'first')
+  await rejectsWith(t, storage.put('local', 'a/b', 'x', { onlyNew: true }), { reason: 'storage.path-taken' })
+  const results = await Promise.allSettled(
+    Array.from({ length: 8 }, (_, index) => storage.put('local', 'b', `${index}`, { onlyNew: true })),
+  )
+  t.equal(results.filter(({ status }) => status === 'fulfilled').length, 1)
+  await t.rejects(storage.put('memory', 'a', 'x', { onlyNew: true }), TypeError)
+})
+
+t.test('an unavailable disk is reported, and a replaced file is opened again', async (t) => {
+  const disk = memoryDisk('private')
+  let replacements = 2
+  const remote: Disk = {
+    ...disk,
+    stat: async () => {
+      throw diskUnavailable('no response')
+    },
+    hold: async (path) => ({
+      path,
+      size: 3,
+      modifiedAt: new Date(0),
+      version: 'v',
+      close: async () => {},
+      read: () =>
+        Readable.from(
+          (async function* () {
+            if (replacements-- > 0) throw fileReplaced()
+            yield Buffer.from('new')
+          })(),
+          { objectMode: false },
+        ),
+    }),
+  }
+  const { storage, get } = await startStorage(t, { plugins: [diskPlugin('remote', remote)] })
+  await rejectsWith(t, storage.stat('remote', 'a'), { code: 'PLINTH_STORAGE_DISK_UNAVAILABLE', message: /no response/ })
+  const url = await storage.resolveUrl('remote', 'a.txt')
+  t.equal(await (await get(url)).text(), 'new')
+  replacements = 100
+  t.hasStrict(await (await get(url)).json(), { code: '500' })
 })
 
 t.test('a start with unusable disks is rejected with a fix', async (t) => {

@@ -143,6 +143,20 @@ t.test('addresses begin with the configured address, and are signed with the key
   t.match(isServed, { before: true, after: false })
 })
 
+t.test('another disk can store the files of a standard disk', async (t) => {
+  const found = await assertKeyEffect(t, 'platform.storage.disks.{public,local}.driver', {
+    changed: 'memory',
+    observe: async (config, key) => {
+      const name = key.includes('.public.') ? 'public' : 'local'
+      const disk = memoryDisk(name === 'public' ? 'public' : 'private')
+      const { storage } = await startStorage(t, { plugins: [diskPlugin('memory', disk)], config })
+      await storage.put(name, 'a', 'content')
+      return [...disk.files.keys()].length
+    },
+  })
+  for (const { before, after } of found) t.same([before, after], [0, 1])
+})
+
 t.test('other disks can replace the default disks', async (t) => {
   const observe = async (config: KeyValues, key: string) => {
     const isPublic = key.endsWith('public-disk')

@@ -134,6 +134,7 @@ const planColumns = (it: Row<Plan>) => [
 const reviews = adminList('getAdminWeb3PaymentSettlementReviewLogs', (row) => ({
   id: 'web3-settlement.reviews',
   title: text('Settlement reviews', '结算复核'),
+  empty: text('No settlement reviews yet.', '尚无结算复核。'),
   lead: text(
     'State of the chain and the order at the time of each review, and the next steps.',
     '每次复核时链上与订单的状态，以及后续步骤。',
@@ -477,6 +478,7 @@ const auditColumns = (row: Row<AuditRow>) => [
 const audits = adminList('getAdminWeb3PaymentSettlementAuditLogs', (row) => ({
   id: 'web3-settlement.audits',
   title: text('Settlement audits', '结算审计'),
+  empty: text('No settlements yet.', '尚无结算。'),
   lead: text(
     'Repeated comparisons of settled orders with their chain, and the differences found.',
     '将已结算订单与链上数据再次核对的记录，以及发现的差异。',

@@ -14,7 +14,12 @@ const payment = {
 /** Event: an order was paid on a chain. Published in the same transaction, with the key `order:{outTradeNo}`. */
 export const settlementSucceeded = event(
   'web3-settlement.settled',
-  Type.Object({ ...payment, eventKey: Type.String(), reviewLogId: Type.Integer() }),
+  Type.Object({
+    ...payment,
+    eventKey: Type.String(),
+    reviewLogId: Type.Integer(),
+    userId: Type.Optional(Type.Integer({ minimum: 1, description: 'Buyer of the order.' })),
+  }),
 )
 
 /** Event: an automatic settlement was not executed. Published in the transaction that logs the attempt. */

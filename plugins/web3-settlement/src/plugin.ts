@@ -1,7 +1,7 @@
 import { backOffice } from '@plinth/admin'
 import { approvalWorkflow } from '@plinth/approval'
 import type { WithDatabase } from '@plinth/database'
-import { settlementFailed } from '@plinth/events'
+import { settlementFailed, webhookEventTypes } from '@plinth/events'
 import { auditTexts, definePlugin, optional, personalData } from '@plinth/kernel'
 import { paymentNamed, refundVerifier } from '@plinth/money/payments'
 import { type Chain, chainUse } from '@plinth/web3'
@@ -24,6 +24,7 @@ import { reviewRoutes } from './reviews/review-routes.ts'
 import { settlementWork, tasks } from './tasks.ts'
 import { storeNamedTransaction } from './unmatched/named-transactions.ts'
 import { unmatchedRoutes } from './unmatched/unmatched-routes.ts'
+import { webhookEvents } from './webhook-events.ts'
 
 const auto = 'platform.money.web3.settlement.review.auto'
 const risk = 'platform.money.web3.settlement.audit.risk-notification'
@@ -51,6 +52,7 @@ export default definePlugin({
       timelines,
       labels: ({ database }: WithDatabase) => ({ 'web3-settlement.review': reviewLabels(database) }),
     }),
+    optional(webhookEventTypes.of(webhookEvents)),
     optional(chainUse.of({ 'web3-settlement': { permission: permissionCodes.execute, uses: usesChain } })),
   ],
   config: keys,

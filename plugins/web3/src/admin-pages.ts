@@ -19,6 +19,7 @@ const settings = [
 const chains = adminList('getAdminWeb3Chains', (row) => ({
   id: 'web3.chains',
   title: text('Chains', '区块链'),
+  empty: text('No chains yet.', '尚无区块链。'),
   lead: text(
     'Chains from which payments are read. Each chain can have several RPC providers.',
     '读取链上付款的区块链，每条链可配置多个 RPC 服务。',

@@ -22,6 +22,7 @@ function unreachable() {
       provide(outgoingHttp, {
         check: () => {},
         reach: async () => {},
+        stream: () => Promise.reject(new Error('not used')),
         request: async (request) => {
           requests.push(request)
           throw new OutgoingHttpError('connect-failed', 'unreachable', undefined)

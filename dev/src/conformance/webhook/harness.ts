@@ -61,6 +61,7 @@ export async function startProvider(
       provide(outgoingHttp, {
         check: () => {},
         reach: async () => {},
+        stream: () => Promise.reject(new Error('not used')),
         request: async (request): Promise<OutgoingResponse> => {
           requests.push(request)
           const { status = 200, headers = {}, body } = answer(request)

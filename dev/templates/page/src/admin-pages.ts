@@ -13,6 +13,7 @@ const labels = { open: { en: 'Open', 'zh-CN': '启用' }, closed: { en: 'Closed'
 const entries = adminList('getAdminSampleName', (row) => ({
   id: 'sample-name',
   title: { en: 'Sample name', 'zh-CN': 'Sample name' },
+  empty: { en: 'No entries yet.', 'zh-CN': '暂无条目。' },
   place: { group, order: 10 },
   key: 'id',
   detail: 'sample-name.entry',

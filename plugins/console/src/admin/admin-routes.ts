@@ -5,6 +5,7 @@ import {
   type BrowserPage,
   count,
   htmlText,
+  id,
   line,
   pageNonce,
   type Route,
@@ -22,7 +23,7 @@ import type { HintStreams } from './hint-streams.ts'
 import type { ListExport } from './list-export.ts'
 import type { ListImport } from './list-import.ts'
 import { type PageRegistry, word } from './page-registry.ts'
-import { sharedViewsOf } from './shared-views.ts'
+import { openableViews, sharedViewsOf } from './shared-views.ts'
 
 interface AdminRouteDependencies {
   readonly units: ReadonlyMap<string, () => ReadonlyMap<string, AmountUnit>>
@@ -233,17 +234,31 @@ const apiRoutes = [
     method: 'GET',
     path: '/api/v1/admin/console/lookups',
     operationId: 'getConsoleLookups',
-    summary: 'List the searchable lists that the caller may see',
+    summary: 'List the searchable lists that the caller may see, and the views that are shared with the caller',
     access: 'user',
     response: Type.Object({
       items: Type.Array(Type.Record(Type.String(), Type.Unknown()), {
         description:
           'Returns each page with its operation, the parameters for the search text, and the displayed columns of a row.',
       }),
+      views: Type.Array(
+        Type.Object({
+          id,
+          name: Type.String(),
+          page: Type.String({ description: 'Id of the page of the list.' }),
+          search: Type.String({ description: 'Query of the page address.' }),
+          role: Type.String({ description: 'Name of the role with which the view is shared.' }),
+          isDefault: Type.Boolean({ description: 'True if the page opens with the view.' }),
+        }),
+      ),
     }),
     reasons: ['console.labels-unknown', 'console.page-unknown', 'console.permission-missing'],
-    async handler(request, { book }) {
-      return { items: [...(await book.lookups(requirePrincipal(request), request.locale))] }
+    async handler(request, { book, ...parts }) {
+      const [principal, { locale }] = [requirePrincipal(request), request]
+      return {
+        items: [...(await book.lookups(principal, locale))],
+        views: await openableViews({ book, ...parts }, principal, locale),
+      }
     },
   }),
   route({

@@ -3,6 +3,7 @@ import type { HttpRequest, HttpServer } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
 import { localize, ownProperty } from '@plinth/kernel'
 import { businessError } from '../declarations.ts'
+import { callAsCaller } from './inner-call.ts'
 import type { PageRegistry } from './page-registry.ts'
 
 /** Number of rows per call. This is the maximum page size of lists. */
@@ -158,15 +159,8 @@ export class ListExport {
     }
   }
 
-  /** Calls the operation with the credentials, address and language of the caller. */
   async #read(request: HttpRequest, path: string, filters: URLSearchParams): Promise<Rows | RejectedListResponse> {
-    const { 'accept-encoding': _, range: __, ...headers } = request.headers
-    const response = await this.#parts.http.inject({
-      method: 'GET',
-      url: `${path}?${filters}`,
-      headers,
-      remoteAddress: request.peerIp,
-    })
+    const response = await callAsCaller(this.#parts.http, request, { url: `${path}?${filters}` })
     const { code, data } = response.json<{ code: string; data: Rows | readonly Row[] }>()
     if (code !== '200') return { status: response.statusCode, body: response.body }
     return 'items' in data ? data : { items: data }

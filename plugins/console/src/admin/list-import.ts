@@ -4,6 +4,7 @@ import { type BusinessCode, BusinessError } from '@plinth/kernel'
 import { businessError } from '../declarations.ts'
 import { CsvCellsError, CsvQuoteError, type CsvRow, csvRows, maxCells } from './csv-rows.ts'
 import { type ImportColumn, ImportValues, type ReadCell } from './import-values.ts'
+import { callAsCaller } from './inner-call.ts'
 import type { AmountUnitOfColumn } from './list-export.ts'
 import type { PageRegistry } from './page-registry.ts'
 
@@ -167,16 +168,8 @@ export class ListImport {
         add(1, column.title, businessError('import-missing', { params: { title: column.title } }))
   }
 
-  /** Calls the operation with the credentials, address, language and idempotency key of the caller. */
-  async #call(request: HttpRequest, path: string, payload: object): Promise<CreatedRows> {
-    const { 'accept-encoding': _, 'content-length': __, 'content-encoding': ___, ...headers } = request.headers
-    const response = await this.#parts.http.inject({
-      method: 'POST',
-      url: path,
-      headers: { ...headers, 'content-type': 'application/json' },
-      payload,
-      remoteAddress: request.peerIp,
-    })
+  async #call(request: HttpRequest, url: string, payload: object): Promise<CreatedRows> {
+    const response = await callAsCaller(this.#parts.http, request, { url, payload })
     const { code, message, data } = response.json<{ code: string; message: string; data: CreatedRows }>()
     if (code !== '200') throw new BusinessError(code as BusinessCode, message, { data: Object(data) })
     return data

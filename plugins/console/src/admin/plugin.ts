@@ -26,7 +26,7 @@ import { checkPagesAtStart } from './page-check.ts'
 import { PageRegistry } from './page-registry.ts'
 import { keyLabels, viewPlugins } from './plugin-facts.ts'
 import { productStateRoutes, viewMetrics } from './product-state-routes.ts'
-import { SharedView, sharedViewRoutes, shareViews, viewTables } from './shared-views.ts'
+import { auditedViews, SharedView, sharedViewRoutes, shareViews, viewTables } from './shared-views.ts'
 import { standardLabels } from './standard-labels.ts'
 
 /** Plugin of the back office. It serves the pages that plugins declare to users who may see them. */
@@ -41,6 +41,7 @@ export default definePlugin({
     adminPages.of(pages),
     attention.of(needsAttention),
     tiles.of(stateTiles),
+    auditTexts.of(auditedViews),
     healthCheck,
     labelSources,
     personalData.of(({ database }: WithDatabase) => ({
@@ -100,7 +101,7 @@ export default definePlugin({
       site,
       page: builtPages.page('admin'),
     })
-    http.addRoutes(sharedViewRoutes, { db, clock, book, identity })
+    http.addRoutes(sharedViewRoutes, { db, clock, kernel, book, identity })
     http.addRoutes(attentionMarkRoutes, { db, clock, book, identity })
     http.addRoutes(productStateRoutes, {
       clock,

@@ -2,7 +2,16 @@ import { defineEntity, type InferEntity, UniqueConstraintViolationException } fr
 import { column, type Database, personalTable } from '@plinth/database'
 import { id, idParams, isNonBlankLine, line, nothing, routesWith, Type } from '@plinth/http'
 import { type Identity, type Principal, requirePrincipal } from '@plinth/iam'
-import { bilingual, type Clock, type PersonalTable } from '@plinth/kernel'
+import {
+  type AuditedRequest,
+  type AuditTexts,
+  auditFieldsOfCaller,
+  bilingual,
+  type Clock,
+  type Kernel,
+  type PersonalTable,
+  writeAuditEntry,
+} from '@plinth/kernel'
 import { businessError } from '../declarations.ts'
 import { type PageRegistry, word } from './page-registry.ts'
 
@@ -10,7 +19,7 @@ import { type PageRegistry, word } from './page-registry.ts'
 export const SharedView = defineEntity({
   name: 'ConsoleView',
   tableName: 'console_view',
-  uniques: [{ properties: ['page', 'roleId', 'name'] }],
+  uniques: [{ properties: ['page', 'roleId', 'name'] }, { properties: ['page', 'roleId', 'isDefault'] }],
   indexes: [{ properties: ['roleId'] }, { properties: ['changedByUserId'] }],
   properties: {
     id: column.primaryKey(),
@@ -21,8 +30,8 @@ export const SharedView = defineEntity({
     name: column.text(60),
     /** Query of the page address. */
     search: column.longText(),
-    /** True if the page opens with the view. A page has at most one such view per role. */
-    isDefault: column.boolean(),
+    /** True if the page opens with the view, otherwise null. So a page has at most one such view per role. */
+    isDefault: column.boolean().nullable(),
     changedByUserId: column.id(),
     changedAt: column.timestamp(),
   },
@@ -42,24 +51,30 @@ export const viewTables = (db: Database): readonly PersonalTable[] => [
 ]
 
 export const shareViews = 'console:views:share'
+/** Maximum number of attempts to store a view while other operators store views of the same page and role. */
+const maxAttempts = 10
 /** Maximum number of views of a page that are shared with one role. */
 const maxViews = 20
 
 export interface SharedViewDependencies {
   readonly db: Database
   readonly clock: Pick<Clock, 'now'>
+  readonly kernel: Pick<Kernel, 'contributions'>
   readonly book: Pick<PageRegistry, 'hasList'>
   readonly identity: Pick<Identity, 'findRoles'>
 }
 
+type ReadDependencies = Pick<SharedViewDependencies, 'identity'> & { readonly db: Pick<Database, 'fork'> }
+
 /**
- * Returns the views of a page that are shared with a role of the user, in the order of the ids of the roles and then of
- * the names. The first default view applies. `roles`: the roles with which the user may share views, whose views are
- * included.
+ * Returns the views that are shared with a role of the user, in the order of the ids of the roles and then of the names.
+ * The first default view applies. `roles`: the roles with which the user may share views, whose views are included.
+ *
+ * @param page id of a page; default: all pages, also those that the user may not open
  */
 export async function sharedViewsOf(
-  { db, identity }: Pick<SharedViewDependencies, 'identity'> & { readonly db: Pick<Database, 'fork'> },
-  page: string,
+  { db, identity }: ReadDependencies,
+  page: string | undefined,
   principal: Principal,
   locale: string,
 ) {
@@ -68,37 +83,102 @@ export async function sharedViewsOf(
   const known = new Map(roles.map((role) => [role.id, role]))
   const rows = await db
     .fork()
-    .find(SharedView, { page, roleId: { $in: [...known.keys()] } }, { orderBy: { roleId: 'asc', name: 'asc' } })
+    .find(
+      SharedView,
+      { ...(page === undefined ? {} : { page }), roleId: { $in: [...known.keys()] } },
+      { orderBy: { roleId: 'asc', name: 'asc' } },
+    )
   return {
     views: rows.flatMap((row) => {
       const role = known.get(row.roleId)
       if (role === undefined) return []
-      const isDefault = row.isDefault && principal.roles.includes(role.code)
-      return [{ id: row.id, name: row.name, search: row.search, role: role.name, isDefault }]
+      const isDefault = row.isDefault === true && principal.roles.includes(role.code)
+      return [{ id: row.id, name: row.name, page: row.page, search: row.search, role: role.name, isDefault }]
     }),
     roles: mayShare ? roles.map(({ id, name }) => ({ id, name })) : [],
   }
 }
+
+/** Returns the views that the user can open, for the command palette. */
+export async function openableViews(
+  { book, ...parts }: ReadDependencies & Pick<SharedViewDependencies, 'book'>,
+  principal: Principal,
+  locale: string,
+) {
+  const { views } = await sharedViewsOf(parts, undefined, principal, locale)
+  const pages = new Set(views.map(({ page }) => page))
+  const opened = await Promise.all(
+    [...pages].map(async (page) => ((await book.hasList(page, principal)) ? [page] : [])),
+  )
+  return views.filter(({ page }) => opened.flat().includes(page))
+}
+
+/** Names of the audited actions, for people. */
+export const auditedViews: Readonly<Record<string, AuditTexts>> = {
+  'shared-view': {
+    title: bilingual('Shared view', '共享视图'),
+    nameFrom: 'name',
+    actions: {
+      share: bilingual('Share', '共享'),
+      change: bilingual('Change', '修改'),
+      remove: bilingual('Stop sharing', '停止共享'),
+    },
+    facts: {
+      name: { title: bilingual('Name', '名称') },
+      page: { title: bilingual('Page', '页面') },
+      roleId: { title: bilingual('Role', '角色'), labels: 'iam.role', page: 'iam.role' },
+      search: { title: bilingual('Filters, order and columns', '筛选、排序和列') },
+      isDefault: { title: bilingual('The page opens with it', '打开页面时使用') },
+    },
+  },
+}
+
+/** Writes the audit entry of a view, in the transaction of its change. */
+type AuditView = (verb: 'share' | 'change' | 'remove', view: SharedView) => Promise<void>
+
+const auditOf =
+  (kernel: SharedViewDependencies['kernel'], request: AuditedRequest): AuditView =>
+  (verb, { id, page, roleId, name, search, isDefault }) =>
+    writeAuditEntry(kernel, {
+      ...auditFieldsOfCaller(request),
+      action: `shared-view.${verb}`,
+      subject: id,
+      summary: { name, page, roleId, search, isDefault: isDefault === true },
+    })
 
 /**
  * Stores a view in place of the one with the same page, role and name. Views of deleted roles are removed.
  *
  * @throws BusinessError "409" `console.views-full`
  */
-async function storeView(db: Database, view: Omit<SharedView, 'id'>, roleIds: readonly number[]): Promise<number> {
-  const { page, roleId, name, ...changed } = view
-  const where = { page, roleId, name }
+async function storeView(
+  db: Database,
+  view: Omit<SharedView, 'id'>,
+  roleIds: readonly number[],
+  audit: AuditView,
+): Promise<number> {
+  const { page, roleId, name } = view
   return db.transactional(async (em) => {
     await em.nativeDelete(SharedView, { roleId: { $nin: [...roleIds] } })
-    if (view.isDefault) await em.nativeUpdate(SharedView, { page, roleId }, { isDefault: false })
-    if ((await em.nativeUpdate(SharedView, where, changed)) === 0) {
-      if ((await em.count(SharedView, { page, roleId })) >= maxViews)
-        throw businessError('views-full', { params: { limit: maxViews }, data: { limit: maxViews } })
-      await em.insert(SharedView, { id: db.newId(), ...view } as SharedView)
-    }
-    return (await em.findOneOrFail(SharedView, where)).id
+    if (view.isDefault) await em.nativeUpdate(SharedView, { page, roleId, isDefault: true }, { isDefault: null })
+    const before = await em.findOne(SharedView, { page, roleId, name })
+    if (before === null && (await em.count(SharedView, { page, roleId })) >= maxViews)
+      throw businessError('views-full', { params: { limit: maxViews }, data: { limit: maxViews } })
+    const stored = { ...view, id: before?.id ?? db.newId() } as SharedView
+    if (before === null) await em.insert(SharedView, stored)
+    else await em.nativeUpdate(SharedView, { id: stored.id }, view)
+    await audit(before === null ? 'share' : 'change', stored)
+    return stored.id
   })
 }
+
+/** @throws BusinessError "404" `console.view-unknown` */
+const removeView = (db: Database, id: number, audit: AuditView): Promise<void> =>
+  db.transactional(async (em) => {
+    const view = await em.findOne(SharedView, { id })
+    if (view === null || (await em.nativeDelete(SharedView, { id })) === 0) throw businessError('view-unknown')
+    await audit('remove', view)
+  })
 
 interface NewView {
   readonly page: string
@@ -119,6 +199,7 @@ async function shareView(
   principal: Principal,
   locale: string,
   view: NewView,
+  audit: AuditView,
 ): Promise<number> {
   const name = view.name.trim()
   if (!isNonBlankLine(name)) throw businessError('view-name-blank', { data: { field: 'name' } })
@@ -126,14 +207,20 @@ async function shareView(
   const roles = await identity.findRoles(locale)
   if (!roles.some((role) => role.id === view.roleId))
     throw businessError('view-role-unknown', { data: { field: 'roleId' } })
-  const changed = { changedByUserId: principal.userId, changedAt: new Date(clock.now()) }
+  const changed = {
+    isDefault: view.isDefault || null,
+    changedByUserId: principal.userId,
+    changedAt: new Date(clock.now()),
+  }
   const roleIds = roles.map((role) => role.id)
-  const store = () => storeView(db, { ...view, name, ...changed }, roleIds)
-  // Another operator may have shared a view with this name at the same moment. The last one is stored.
-  return store().catch((error: unknown) => {
-    if (error instanceof UniqueConstraintViolationException) return store()
-    throw error
-  })
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await storeView(db, { ...view, name, ...changed }, roleIds, audit)
+    } catch (error) {
+      // Another operator shared a view with this name, or another default, at the same moment. The last one is stored.
+      if (!(error instanceof UniqueConstraintViolationException) || attempt === maxAttempts) throw error
+    }
+  }
 }
 
 const { route } = routesWith<SharedViewDependencies>()
@@ -160,9 +247,10 @@ export const sharedViewRoutes = [
     },
     response: Type.Object({ id }),
     reasons: ['console.page-unknown', 'console.view-name-blank', 'console.view-role-unknown', 'console.views-full'],
-    handler: async (request, parts) => ({
-      id: await shareView(parts, requirePrincipal(request), request.locale, request.body),
-    }),
+    async handler(request, parts) {
+      const audit = auditOf(parts.kernel, request)
+      return { id: await shareView(parts, requirePrincipal(request), request.locale, request.body, audit) }
+    },
   }),
   route({
     method: 'DELETE',
@@ -172,8 +260,8 @@ export const sharedViewRoutes = [
     request: { params: idParams },
     response: nothing,
     reasons: ['console.view-unknown'],
-    async handler({ params }, { db }) {
-      if ((await db.fork().nativeDelete(SharedView, { id: params.id })) === 0) throw businessError('view-unknown')
+    async handler(request, { db, kernel }) {
+      await removeView(db, request.params.id, auditOf(kernel, request))
       return null
     },
   }),

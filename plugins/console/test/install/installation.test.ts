@@ -64,7 +64,7 @@ function begin() {
   const installation = new Installation(api, { now: clock.monotonic, sleep: clock.sleep })
   const phases: string[] = []
   installation.subscribe(() => {
-    const { phase } = installation.snapshot()
+    const { phase } = installation.current()
     if (phases.at(-1) !== phase) phases.push(phase)
   })
   return { api, clock, installation, phases }
@@ -78,10 +78,10 @@ async function until(
   limitMs: number,
 ) {
   for (let passed = 0; passed <= limitMs; passed += 1000) {
-    if (installation.snapshot().phase === phase) return passed
+    if (installation.current().phase === phase) return passed
     await clock.advance(1000)
   }
-  throw new Error(`is ${installation.snapshot().phase}, not ${phase}`)
+  throw new Error(`is ${installation.current().phase}, not ${phase}`)
 }
 
 t.test('I-132 I-133 the records of the current session are shown while it runs, and no others', async (t) => {
@@ -91,14 +91,14 @@ t.test('I-132 I-133 the records of the current session are shown while it runs, 
   api.known = [record(1, 'old', 'security-entry'), record(2, '', 'environment-preflight')]
   const run = installation.run(form)
   await clock.advance(1000)
-  t.same(installation.snapshot().records, [])
+  t.same(installation.current().records, [])
   // The newest record comes first, as in the list of the server.
   api.known = [record(4, 'new', 'config-validation'), record(3, 'new', 'security-entry'), ...api.known]
   await clock.advance(1000)
-  assertMembers(t, installation.snapshot(), { phase: 'running', sessionId: 'new', records: [{ id: 3 }, { id: 4 }] })
+  assertMembers(t, installation.current(), { phase: 'running', sessionId: 'new', records: [{ id: 3 }, { id: 4 }] })
   call.resolve(result({ records: [record(3, 'new', 'security-entry')] }))
   await run
-  assertMembers(t, installation.snapshot(), { phase: 'finished', message: 'Installed.', records: [{ id: 3 }] })
+  assertMembers(t, installation.current(), { phase: 'finished', message: 'Installed.', records: [{ id: 3 }] })
 })
 
 t.test('I-138 a second call during a run starts nothing', async (t) => {
@@ -170,7 +170,7 @@ t.test(
     const failed = record(2, 'first', 'database-migration', 'failed')
     api.onExecute = async () => result({ passed: false, message: 'No.', sessionId: 'first', records: [failed] })
     await installation.run(form)
-    assertMembers(t, installation.snapshot(), {
+    assertMembers(t, installation.current(), {
       phase: 'failed',
       message: 'No.',
       sessionId: 'first',
@@ -184,7 +184,7 @@ t.test(
     api.onExecute = async () => result({})
     await installation.run(form)
     t.same(api.asked, ['execute', 'retry first', 'retry second', 'execute'])
-    t.equal(installation.snapshot().phase, 'finished')
+    t.equal(installation.current().phase, 'finished')
   },
 )
 
@@ -196,12 +196,12 @@ t.test(
       throw new ApiFailure('rejected', 'Another installation is running.')
     }
     await installation.run(form)
-    t.match(installation.snapshot(), { phase: 'failed', message: 'Another installation is running.' })
+    t.match(installation.current(), { phase: 'failed', message: 'Another installation is running.' })
     api.onExecute = async () => {
       throw new ApiFailure('refused', '')
     }
     await installation.run(form)
-    t.equal(installation.snapshot().phase, 'refused')
+    t.equal(installation.current().phase, 'refused')
     api.answerStatus = () => installed
     const run = installation.run(form)
     await until(installation, clock, 'finished', 10_000)
@@ -220,11 +220,11 @@ t.test('I-139 a lost response: the result is read from the records and the statu
     await clock.advance(5000)
     api.known = [record(1, 'new', 'security-entry')]
     await clock.advance(15_000)
-    assertMembers(t, installation.snapshot(), { phase: 'running', records: [{ id: 1 }] })
+    assertMembers(t, installation.current(), { phase: 'running', records: [{ id: 1 }] })
     api.answerStatus = () => installed
     await until(installation, clock, 'finished', 10_000)
     await run
-    t.equal(installation.snapshot().message, '', 'nobody has said how')
+    t.equal(installation.current().message, '', 'nobody has said how')
   })
   t.test('it failed', async (t) => {
     const { api, clock, installation } = begin()

@@ -1,6 +1,6 @@
 import './styles.css'
 import { setNonce } from 'get-nonce'
-import { lazy, Suspense } from 'react'
+import { lazy } from 'react'
 import { createRoot } from 'react-dom/client'
 import { App, styleNonce } from '../app/app.tsx'
 import { Boundary } from '../app/boundary.tsx'
@@ -41,9 +41,7 @@ function pageHere() {
 createRoot(document.getElementById('page') as HTMLElement).render(
   <App languages={languages} colours={createStoredColourScheme(base)}>
     <ApiProvider api={api}>
-      <Boundary>
-        <Suspense fallback={null}>{pageHere()}</Suspense>
-      </Boundary>
+      <Boundary>{pageHere()}</Boundary>
     </ApiProvider>
   </App>,
 )

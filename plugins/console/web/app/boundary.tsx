@@ -1,11 +1,11 @@
-import { Button } from '@mantine/core'
-import { IconRefresh } from '@tabler/icons-react'
-import { Component, type ReactNode } from 'react'
+import { Component, type ReactNode, Suspense } from 'react'
 import { useLanguage } from './app.tsx'
-import { FailureNotice, Notice } from './notice.tsx'
+import { FailureNotice, Notice, RetryButton } from './notice.tsx'
 
 interface BoundaryProps {
   readonly children: ReactNode
+  /** Shown while a script of the part is loading. */
+  readonly waiting?: ReactNode
   /** If this value changes, the part is rendered again. It is the address of a page, or whether a dialog is open. */
   readonly resetKey?: unknown
   /** Wraps the error notice in other elements. If omitted, only the notice is rendered. */
@@ -29,9 +29,9 @@ export class Boundary extends Component<BoundaryProps, BoundaryState> {
   }
 
   override render() {
-    const { children, place = (notice: ReactNode) => notice } = this.props
+    const { children, waiting = null, place = (notice: ReactNode) => notice } = this.props
     const { error } = this.state
-    if (error === undefined) return children
+    if (error === undefined) return <Suspense fallback={waiting}>{children}</Suspense>
     return place(
       isScriptFailure(error) ? <NotLoaded /> : <Broken onRetry={() => this.setState({ error: undefined })} />,
     )
@@ -55,15 +55,7 @@ function NotLoaded() {
   return (
     <Notice tone="bad" title={translate('app.part.not-loaded')}>
       <p>{translate('app.part.others-work')}</p>
-      <Button
-        variant="default"
-        size="sm"
-        mt="sm"
-        leftSection={<IconRefresh size={16} aria-hidden />}
-        onClick={() => location.reload()}
-      >
-        {translate('app.part.reload')}
-      </Button>
+      <RetryButton label={translate('app.part.reload')} onClick={() => location.reload()} />
     </Notice>
   )
 }

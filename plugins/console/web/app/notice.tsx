@@ -5,6 +5,8 @@ import { useLanguage } from './app.tsx'
 import classes from './notice.module.css'
 
 interface FailureNoticeProps {
+  /** Default: that the request failed. */
+  readonly title?: string
   /** Message of the server; empty if the server did not respond. */
   readonly message: string
   /** Id of the request in the server log; may be empty. */
@@ -16,38 +18,43 @@ interface FailureNoticeProps {
 }
 
 /** Shows a failed request: the error, its id in the log, and a retry button. */
-export function FailureNotice({ message, traceId, children, onRetry }: FailureNoticeProps) {
+export function FailureNotice({ title, message, traceId, children, onRetry }: FailureNoticeProps) {
   const { translate } = useLanguage()
   return (
-    <Notice tone="bad" title={translate('app.failure.title')}>
+    <Notice tone="bad" title={title ?? translate('app.failure.title')}>
       <p>{message === '' ? translate('app.failure.unreachable') : message}</p>
       {children}
       {traceId !== '' && <p className={classes.trace}>{translate('app.failure.trace', { traceId })}</p>}
-      {onRetry !== undefined && (
-        <Button
-          className={classes.retry}
-          variant="default"
-          size="sm"
-          leftSection={<IconRefresh size={16} aria-hidden />}
-          onClick={onRetry}
-        >
-          {translate('app.failure.retry')}
-        </Button>
-      )}
+      {onRetry !== undefined && <RetryButton label={translate('app.failure.retry')} onClick={onRetry} />}
     </Notice>
   )
 }
+
+/** The button of a notice that loads a part of the page again. */
+export const RetryButton = ({ label, onClick }: { readonly label: string; onClick(): void }) => (
+  <Button
+    className={classes.retry}
+    variant="default"
+    size="sm"
+    leftSection={<IconRefresh size={16} aria-hidden />}
+    onClick={onClick}
+  >
+    {label}
+  </Button>
+)
 
 const icons = { good: IconCircleCheck, info: IconInfoCircle, warn: IconAlertTriangle, bad: IconCircleX } as const
 
 interface NoticeProps {
   readonly tone: keyof typeof icons
   readonly title: string
+  /** Facts, each on a line. */
+  readonly items?: readonly string[]
   readonly children?: ReactNode
 }
 
 /** Shows a notice. Screen readers announce errors. */
-export function Notice({ tone, title, children }: NoticeProps) {
+export function Notice({ tone, title, items = [], children }: NoticeProps) {
   const Icon = icons[tone]
   return (
     <Alert
@@ -58,6 +65,13 @@ export function Notice({ tone, title, children }: NoticeProps) {
       icon={<Icon size={22} stroke={1.75} aria-hidden />}
       title={title}
     >
+      {items.length > 0 && (
+        <ul>
+          {items.map((item) => (
+            <li key={item}>{item}</li>
+          ))}
+        </ul>
+      )}
       {children}
     </Alert>
   )

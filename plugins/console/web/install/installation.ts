@@ -1,3 +1,4 @@
+import { Store } from '../app/store.ts'
 import { ApiFailure, type InstallApi } from './install-api.ts'
 import type { ExecuteResult, ExecutionRecord, InstallForm } from './wire.ts'
 
@@ -69,23 +70,15 @@ const idle: InstallationState = {
  * of the server and continues after it. The form is passed as an argument and never stored. Only one call runs at a
  * time. This class does not use the DOM.
  */
-export class Installation {
+export class Installation extends Store<InstallationState> {
   readonly #api: Api
   readonly #clock: PageClock
-  readonly #listeners = new Set<() => void>()
-  #state = idle
   #isBusy = false
 
   constructor(api: Api, clock: PageClock) {
+    super(idle)
     this.#api = api
     this.#clock = clock
-  }
-
-  readonly snapshot = (): InstallationState => this.#state
-
-  readonly subscribe = (listener: () => void): (() => void) => {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
   }
 
   /**
@@ -95,8 +88,8 @@ export class Installation {
   async run(form: InstallForm): Promise<void> {
     if (this.#isBusy) return
     this.#isBusy = true
-    const { sessionId } = this.#state
-    this.#set({ ...idle, phase: 'running', startedAt: this.#clock.now() })
+    const { sessionId } = this.current()
+    this.#change({ ...idle, phase: 'running', startedAt: this.#clock.now() })
     try {
       await this.#execute(form, sessionId)
     } finally {
@@ -120,12 +113,12 @@ export class Installation {
     const outcome = await this.#follow(this.#call(form, retriedSession), known)
     if (outcome instanceof ApiFailure) return this.#afterFailure(outcome, known)
     const { passed, restartRequired, message, sessionId } = outcome
-    const records = outcome.records.length > 0 ? outcome.records : this.#state.records
-    this.#set({ records, message, sessionId: sessionId || this.#state.sessionId })
-    if (!passed) this.#set({ phase: 'failed', failedField: outcome.failedField ?? '' })
-    else if (restartRequired && restarts >= restartLimit) this.#set({ phase: 'overdue' })
+    const records = outcome.records.length > 0 ? outcome.records : this.current().records
+    this.#change({ records, message, sessionId: sessionId || this.current().sessionId })
+    if (!passed) this.#change({ phase: 'failed', failedField: outcome.failedField ?? '' })
+    else if (restartRequired && restarts >= restartLimit) this.#change({ phase: 'overdue' })
     else if (restartRequired) await this.#restart(form, { restarts: restarts + 1, isGone: false })
-    else this.#set({ phase: 'finished' })
+    else this.#change({ phase: 'finished' })
   }
 
   /**
@@ -160,7 +153,7 @@ export class Installation {
     const fresh = (await this.#records()).filter(({ sessionId }) => sessionId !== '' && !known.has(sessionId))
     const sessionId = fresh.at(-1)?.sessionId
     if (sessionId === undefined) return
-    this.#set({ sessionId, records: fresh.filter((record) => record.sessionId === sessionId) })
+    this.#change({ sessionId, records: fresh.filter((record) => record.sessionId === sessionId) })
   }
 
   /**
@@ -175,27 +168,27 @@ export class Installation {
   async #afterFailure(failure: ApiFailure, known: ReadonlySet<string>): Promise<void> {
     if (failure.kind === 'unreachable') return this.#recover(known)
     // If another user has finished the installation, the installer is locked.
-    if (failure.kind === 'refused') this.#set({ phase: (await this.#isInstalled()) ? 'finished' : 'refused' })
-    else this.#set({ phase: 'failed', message: failure.message })
+    if (failure.kind === 'refused') this.#change({ phase: (await this.#isInstalled()) ? 'finished' : 'refused' })
+    else this.#change({ phase: 'failed', message: failure.message })
   }
 
   /** Called if the response was lost. The records and the status show the result of the installation. */
   async #recover(known: ReadonlySet<string>): Promise<void> {
     let lastNews = this.#clock.now()
     while (this.#clock.now() - lastNews <= silenceLimitMs) {
-      const before = this.#state.records.length
+      const before = this.current().records.length
       await this.#look(known)
-      if (this.#state.records.length !== before) lastNews = this.#clock.now()
-      if (this.#state.records.at(-1)?.status === 'failed') break
-      if (await this.#isInstalled()) return this.#set({ phase: 'finished' })
+      if (this.current().records.length !== before) lastNews = this.#clock.now()
+      if (this.current().records.at(-1)?.status === 'failed') break
+      if (await this.#isInstalled()) return this.#change({ phase: 'finished' })
       await this.#clock.sleep(pollMs)
     }
-    this.#set({ phase: 'failed' })
+    this.#change({ phase: 'failed' })
   }
 
   /** Waits until the product has stopped and started again, then installs with its new connection. */
   async #restart(form: InstallForm, known: { readonly restarts: number; readonly isGone: boolean }): Promise<void> {
-    this.#set({ phase: 'restarting' })
+    this.#change({ phase: 'restarting' })
     const start = this.#clock.now()
     let { isGone } = known
     for (;;) {
@@ -204,11 +197,11 @@ export class Installation {
       const status = await this.#status()
       if (status === undefined) isGone = true
       else if (status.installed) {
-        if (await this.#isInstalled()) return this.#set({ phase: 'finished', message: '' })
+        if (await this.#isInstalled()) return this.#change({ phase: 'finished', message: '' })
       } else if (isGone || waitedMs > blindTryMs) break
-      if (waitedMs > restartLimitMs) return this.#set({ phase: 'overdue' })
+      if (waitedMs > restartLimitMs) return this.#change({ phase: 'overdue' })
     }
-    this.#set({ phase: 'running', records: [] })
+    this.#change({ phase: 'running', records: [] })
     return this.#execute(form, '', known.restarts)
   }
 
@@ -224,9 +217,8 @@ export class Installation {
     return this.#api.status(AbortSignal.timeout(statusDeadlineMs)).catch(() => undefined)
   }
 
-  #set(change: Partial<InstallationState>): void {
-    this.#state = { ...this.#state, ...change }
-    for (const listener of this.#listeners) listener()
+  #change(change: Partial<InstallationState>): void {
+    this.set({ ...this.current(), ...change })
   }
 }
 

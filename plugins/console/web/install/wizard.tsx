@@ -73,15 +73,11 @@ function Closed({ reason, hint, onRetry }: ClosedProps) {
         </>
       }
     >
-      <Notice tone={tones[reason]} title={hint === '' ? translate(`closed.${reason}.what`) : hint}>
-        {advice.length > 0 && (
-          <ul>
-            {advice.map((item) => (
-              <li key={item}>{translate(`closed.advice.${item}`)}</li>
-            ))}
-          </ul>
-        )}
-      </Notice>
+      <Notice
+        tone={tones[reason]}
+        title={hint === '' ? translate(`closed.${reason}.what`) : hint}
+        items={advice.map((item) => translate(`closed.advice.${item}`))}
+      />
     </Frame>
   )
 }
@@ -191,6 +187,6 @@ export function Wizard({ api }: { readonly api: InstallApi }) {
 
 /** Returns the error of the failed installation that belongs to a form field. */
 function foundBy(installation: Installation): ServerFieldError | undefined {
-  const { failedField, records, message } = installation.snapshot()
+  const { failedField, records, message } = installation.current()
   return failedField === '' ? undefined : { field: failedField, message: records.at(-1)?.message ?? message }
 }

@@ -1,22 +1,13 @@
+import { Store } from '../app/store.ts'
+
 /** The language of the page. The display and the API calls share it. It is lost when the page is closed. */
-export class LanguageChoice {
-  readonly #listeners = new Set<() => void>()
-  #current: Language
-
+export class LanguageChoice extends Store<Language> {
   constructor(wishes: readonly string[]) {
-    this.#current = bestLanguage(wishes)
-  }
-
-  readonly current = (): Language => this.#current
-
-  readonly subscribe = (listener: () => void): (() => void) => {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
+    super(bestLanguage(wishes))
   }
 
   choose(language: Language): void {
-    this.#current = language
-    for (const listener of this.#listeners) listener()
+    this.set(language)
   }
 }
 

@@ -1,14 +1,18 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Clock, type Logger, RepeatedFailureLog } from '@plinth/kernel'
 import type { Job, Queue, Worker } from 'bullmq'
-import type { Redis, RedisOptions } from 'ioredis'
+import type { Cluster, Redis, RedisOptions } from 'ioredis'
 import type { Engine } from './engine.ts'
 import { QueueOfferLog } from './offers.ts'
 
-/** The Redis server of the shared store. */
+type QueueClient = Redis | Cluster
+
+/** The Redis server, or the Redis Cluster, of the shared store. */
 export interface QueueServer {
   /** Opens a separate connection. `options` are the client options except address and credentials. */
-  connect(options: QueueConnection): Redis
+  connect(options: QueueConnection): QueueClient
+  /** Returns the `maxmemory-policy`; undefined if it is unknown. */
+  evictionPolicy(): Promise<string | undefined>
   /** If the server does not respond to a command within this time, it counts as lost; milliseconds. */
   readonly commandTimeoutMs: number
   readonly keyPrefix: string
@@ -41,7 +45,7 @@ type QueueConnection = Pick<
 interface Connections {
   readonly queue: Queue
   readonly worker: Worker
-  readonly offering: Redis
+  readonly offering: QueueClient
 }
 
 /** Pause of a worker in milliseconds if BullMQ gives no time. */
@@ -61,7 +65,7 @@ export class BullmqEngine implements Engine {
   readonly #offers: QueueOfferLog
   readonly #failures: RepeatedFailureLog
   /** All open connections, including those that BullMQ opens. */
-  readonly #clients: Redis[] = []
+  readonly #clients: QueueClient[] = []
   #connections: Connections | undefined
   #run: (task: string) => Promise<void> = async () => {}
   readonly #stopped = new AbortController()
@@ -149,19 +153,22 @@ export class BullmqEngine implements Engine {
     this.#connections = undefined
     this.#isDraining = true
     this.#stopped.abort()
+    const sockets = this.#clients.flatMap((client) => ('nodes' in client ? client.nodes() : [client]))
     // Disconnects first, so that calls that wait for Redis end.
     for (const client of this.#clients) client.disconnect()
     const closed = Promise.allSettled([worker.close(true), queue.close()])
     await Promise.race([closed, pause(closeMs, undefined, { ref: false })])
-    for (const client of this.#clients) client.stream?.destroy()
+    for (const { stream } of sockets) stream?.destroy()
   }
 
   readonly #failed = (error: unknown) => this.#failures.failed(error)
 
-  #open(options: QueueConnection): Redis {
+  #open(options: QueueConnection): QueueClient {
     const client = this.#options.server.connect(options)
     client.on('error', this.#failed)
-    client.duplicate = (override) => this.#open({ ...options, ...(override as QueueConnection) })
+    const reopen = (override: object | undefined) => this.#open({ ...options, ...override })
+    if ('nodes' in client) client.duplicate = (_nodes, override) => reopen(override?.redisOptions) as Cluster
+    else client.duplicate = (override) => reopen(override) as Redis
     this.#clients.push(client)
     return client
   }

@@ -1,4 +1,4 @@
-import type { Clock, Logger, PluginContext } from '@plinth/kernel'
+import type { Clock, HealthReport, Logger, PluginContext } from '@plinth/kernel'
 import type { LeaseTimeLimits } from '../leases/keep-lease.ts'
 import { PollLoop, type PollOptions } from '../poll-loop.ts'
 import type { WakeUpSignal } from '../wake-up.ts'
@@ -38,6 +38,25 @@ export function createEngine({ engine, server, ...settings }: EngineSettings): E
 export function verifyEngine(queueName: string, engine: EngineName, server: QueueServer | undefined): void {
   if (engine === 'bullmq') requireServer(queueName, server)
 }
+
+/**
+ * Checks that Redis never removes jobs of a queue.
+ *
+ * @returns a warning if Redis does not report its policy
+ * @throws PlinthError `PLINTH_COORDINATION_EVICTION`, and the errors of the shared store
+ */
+export async function checkQueueServer(
+  name: string,
+  engine: EngineName,
+  server: QueueServer | undefined,
+): Promise<HealthReport> {
+  if (engine !== 'bullmq' || server === undefined) return { warnings: [] }
+  const policy = await server.evictionPolicy()
+  if (policy === 'noeviction') return { warnings: [] }
+  if (policy !== undefined) throw coordinationError('PLINTH_COORDINATION_EVICTION', { name, policy })
+  return { warnings: [`${unknownPolicy} ${name}. Permit the command INFO.`] }
+}
+const unknownPolicy = 'The maxmemory-policy of Redis is unknown, so Redis may remove jobs of the queue'
 
 function requireServer(name: string, server: QueueServer | undefined): QueueServer {
   if (server === undefined) throw coordinationError('PLINTH_COORDINATION_NO_REDIS', { name })

@@ -3,6 +3,8 @@ import { errorTable, type KeyDeclaration, key } from '@plinth/kernel'
 export const coordinationError = errorTable({
   PLINTH_COORDINATION_NO_REDIS: `platform.{{name}}.engine is "bullmq", but the product has no Redis.
     Load @plinth/shared-store with platform.cache.enabled=true, or use the engine "embedded".`,
+  PLINTH_COORDINATION_EVICTION: `Redis has the maxmemory-policy {{policy}}, so it may remove jobs of the queue {{name}}.
+    Set maxmemory-policy to noeviction, or use the engine "embedded" for platform.{{name}}.engine.`,
 })
 
 export type RunKeys<P extends string> = { readonly [K in `${P}.engine`]: KeyDeclaration<EngineName> } & {

@@ -151,7 +151,7 @@ function conditionOf(text: string, columns: ReadonlyMap<string, FilterColumn>): 
 }
 
 const splitValues = (list: string): readonly string[] =>
-  (list.match(/(?:\\.|[^\\,])+/gsu) ?? []).map((one) => one.replace(/\\(.)/gsu, '$1'))
+  (list.match(/(?:\\.|[^,])+/gsu) ?? []).map((one) => one.replace(/\\(.)/gsu, '$1'))
 
 /** Returns a condition as callers write it. */
 export const printCondition = (property: string, operator: ListConditionOperator, values: readonly string[]): string =>

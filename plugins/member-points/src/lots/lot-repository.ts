@@ -1,4 +1,5 @@
 import { type Database, exactInteger, insertMissingRows, type NewRow, selectionOf } from '@plinth/database'
+import type { Events } from '@plinth/events'
 import {
   type LotClaim,
   type LotMovement,
@@ -7,6 +8,7 @@ import {
   type LotSums,
   postingInvalidError,
 } from '@plinth/money'
+import { pointsMoved } from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import { noExpiryTime, SourceRow, type SourceUseRow } from '../entities.ts'
 import type { Parts } from '../parts.ts'
@@ -33,18 +35,25 @@ const unused = { held: 0, consumed: 0, reversed: 0, expired: 0, status: 'active'
 /** Stores the lots of points assets in the table of sources. */
 export class PointsLotRepository implements LotRepository {
   readonly #db: Database
+  readonly #events: Pick<Events, 'isHandled' | 'publish'>
   readonly #rules: Rules
   readonly #moves: LotMoves
   readonly #claims: LotClaims
 
-  constructor({ db, rules }: Pick<Parts, 'db' | 'rules'>) {
+  constructor({ db, events, rules }: Pick<Parts, 'db' | 'events' | 'rules'>) {
     this.#db = db
+    this.#events = events
     this.#rules = rules
     this.#moves = new LotMoves(db)
     this.#claims = new LotClaims(db, this.#moves)
   }
 
   async move(movement: LotMovement): Promise<void> {
+    await this.#move(movement)
+    await this.#publish([movement])
+  }
+
+  async #move(movement: LotMovement): Promise<void> {
     const { kind, detail } = movement
     if (kind === 'credit') {
       return movement.isTransferred && !isGrant(detail) ? this.#receive(movement) : this.#grant([movement])
@@ -62,9 +71,19 @@ export class PointsLotRepository implements LotRepository {
   }
 
   async moveMany(movements: readonly LotMovement[]): Promise<void> {
-    if (movements.every(({ detail }) => isExpiry(detail))) return this.#expire(movements)
-    if (movements.every(({ kind }) => kind === 'credit')) return this.#grant(movements)
-    for (const movement of movements) await this.move(movement)
+    if (movements.every(({ detail }) => isExpiry(detail))) await this.#expire(movements)
+    else if (movements.every(({ kind }) => kind === 'credit')) await this.#grant(movements)
+    else for (const movement of movements) await this.#move(movement)
+    await this.#publish(movements)
+  }
+
+  async #publish(movements: readonly LotMovement[]): Promise<void> {
+    if (!this.#events.isHandled(pointsMoved)) return
+    for (const { owner, accountId, asset, kind, amount, journalId } of movements) {
+      const user = owner.type === 'user' ? { userId: userIdOf(owner.id) } : {}
+      const moved = { ...user, accountId, asset, kind, amount, journalId }
+      await this.#events.publish(pointsMoved, moved, { key: `points:${accountId}` })
+    }
   }
 
   async claims(movement: LotMovement): Promise<readonly LotClaim[]> {

@@ -1,6 +1,6 @@
 import { backOffice, labelSources } from '@plinth/admin'
 import { database } from '@plinth/database'
-import { events } from '@plinth/events'
+import { events, webhookEventTypes } from '@plinth/events'
 import { http } from '@plinth/http'
 import { bilingual, definePlugin, kernel, optional, personalData, type ServicesOf } from '@plinth/kernel'
 import { createDayFormatter, site } from '@plinth/site'
@@ -20,6 +20,7 @@ import { paymentCharts, paymentTiles } from './overview.ts'
 import { orderLabels, paymentRoutes, sceneLabels } from './payment-routes.ts'
 import { PaymentsService } from './payments-service.ts'
 import { rechargeHandler } from './recharge.ts'
+import { webhookEvents } from './webhook-events.ts'
 
 const kindNames = {
   'payment.recharge': bilingual('Recharge', '充值'),
@@ -43,6 +44,7 @@ export default definePlugin({
     paymentSuccess.of(({ ledger }: Services) => ({ recharge: rechargeHandler(ledger) })),
     ledgerAssets,
     ledgerKinds.of(kindNames),
+    optional(webhookEventTypes.of(webhookEvents)),
     ...backOffice({
       pages: paymentPages,
       attention: [sharedRefunds],

@@ -89,6 +89,7 @@ function actionsOf(row: Row<Channel>) {
 const channels = adminList('getAdminNotificationChannels', (row) => ({
   id: 'notification.channels',
   title: text('Channels and providers', '渠道与服务商'),
+  empty: text('The product has no channels.', '本产品没有渠道。'),
   lead: text(
     'Channels of messages and their providers, with their state and missing configuration.',
     '消息的发送渠道及其服务商，以及其状态和缺少的配置。',

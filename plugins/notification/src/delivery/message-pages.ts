@@ -27,6 +27,7 @@ const cancel = {
 const messages = adminList('getNotifications', (row) => ({
   id: 'notification.messages',
   title: text('Messages', '消息'),
+  empty: text('No messages yet.', '尚无消息。'),
   lead: text('Messages sent by operators and by the product.', '操作员和产品发送的消息。'),
   place: { group: 'messages', order: 10 },
   key: 'id',

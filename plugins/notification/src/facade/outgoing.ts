@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { Circuits } from '@plinth/coordination'
 import { categoryOf, moduleOf, type NotificationPreferences } from '@plinth/inbox'
 import {
   type ChannelTarget,
@@ -18,7 +19,6 @@ import { businessError, notificationError } from '../declarations.ts'
 import type { MessageRenderer } from '../rendering.ts'
 import type { RecordedSend, RenderedSubject } from '../send-log/row.ts'
 import { ChannelCalls, timedOut } from './channel-calls.ts'
-import { Circuits } from './circuits.ts'
 import { assertOutcome, failedSendResult, sendResultOf, withoutSecrets } from './results.ts'
 
 /** Settings that are read at every send, so that a change takes effect immediately. */
@@ -213,10 +213,18 @@ export class OutgoingMessages {
       const text = 'The channel failed; the log says why'
       result = failedSendResult(code, message, 'notification.channel-failed', text, { outcome: 'unknown' })
     }
-    this.#circuits.record(server, result, clock.monotonic() - begunAt)
+    this.#recordCircuit(server, result, clock.monotonic() - begunAt)
     end?.(result.outcome)
     this.#logFailure(result, message)
     return result
+  }
+
+  /** Records the result of a call. A reply of the provider proves that the server responds. */
+  #recordCircuit(server: string, { outcome, providerCode, isAttempted }: SendResult, tookMs: number): void {
+    if (isAttempted === false) return
+    const hasResponded = outcome === 'accepted' || outcome === 'rejected' || providerCode !== undefined
+    if (hasResponded) this.#circuits.responded(server)
+    else this.#circuits.failed(server, tookMs)
   }
 
   async drain(): Promise<void> {

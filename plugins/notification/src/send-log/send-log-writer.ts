@@ -85,10 +85,24 @@ function decideRetry(
 /** Event: a row is due for an automatic retry. */
 export const retryDue = event('notification.retry', Type.Object({ logId: Type.Integer() }))
 
+const endedSend = Type.Object({
+  sendLogId: Type.Integer({ minimum: 1 }),
+  notificationId: Type.Optional(Type.Integer({ minimum: 1 })),
+  channel: Type.String(),
+  attempt: Type.Integer({ minimum: 1 }),
+  errorCode: Type.Optional(Type.String()),
+  userId: Type.Optional(Type.Integer({ minimum: 1 })),
+  orgId: Type.Optional(Type.Integer({ minimum: 1 })),
+})
+/** Event: a provider accepted a message. Published with the row of the send log if the product has a handler. */
+export const sendSucceeded = event('notification.send-succeeded', endedSend)
+/** Event: a message failed and is not sent again automatically. Published like `sendSucceeded`. */
+export const sendFailed = event('notification.send-failed', endedSend)
+
 export interface SendLogWriterDependencies {
   readonly db: Database
   /** Undefined in a product without the plugin `events`. Nothing is then retried automatically. */
-  readonly events: Pick<Events, 'publish'> | undefined
+  readonly events: Pick<Events, 'publish' | 'isHandled'> | undefined
   readonly clock: Pick<Clock, 'now'>
   readonly config: Pick<ConfigView<typeof keys>, 'get'>
   readonly settings: Pick<NotificationSettings, 'sendDeadlineMs'>
@@ -206,9 +220,22 @@ export class SendLogWriter {
         }
         if (retryInMs !== undefined) await this.retryLater(id, retryInMs)
       }
+      for (const { id, row, message } of [...fresh, ...ended]) await this.#publishEnd(id, row, message)
       await changeMessageCounts(db, outcomes)
       await changeCounts(db, countsByKind(kinds))
     })
+  }
+
+  /** Publishes the end of a send, in the current transaction. */
+  async #publishEnd(sendLogId: number, row: NewSendLog, { recipients }: SendEntry['message']): Promise<void> {
+    const { events, ownerOf } = this.#parts
+    const ref = row.status === 'success' ? sendSucceeded : row.status === 'failed' ? sendFailed : undefined
+    if (ref === undefined || events?.isHandled(ref) !== true) return
+    const { channel, attempt, notificationId, errorCode } = row
+    const { userId, orgId } = await ownerOf(recipients)
+    const about = { notificationId, errorCode, userId, orgId }
+    const known = Object.fromEntries(Object.entries(about).filter(([, value]) => value != null))
+    await events.publish(ref, { sendLogId, channel, attempt, ...known })
   }
 
   /** Publishes `retryDue` in the current transaction. */

@@ -229,7 +229,13 @@ export class Executor {
       })
       await this.#parts.attempts.record({ log, plan, trigger, reviewer, outcome: 'settled', reasons: [] }, 'settled')
       await unmatched.close(chainName, transactionHash, logOrdinal)
-      const payload = { ...paymentOf(plan, chain), eventKey, reviewLogId: log.id }
+      const { userId } = result.order
+      const payload = {
+        ...paymentOf(plan, chain),
+        eventKey,
+        reviewLogId: log.id,
+        ...(userId !== null && { userId }),
+      }
       await events.publish(settlementSucceeded, payload, { key: `order:${log.outTradeNo}` })
     })
   }

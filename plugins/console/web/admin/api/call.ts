@@ -1,42 +1,29 @@
 import { envelopeOf } from '../../app/answer.ts'
+import { Store } from '../../app/store.ts'
 import type { Callable, Value } from './operations.ts'
 import type { Proofs } from './proofs.ts'
 
-/** Records when the server became unreachable. Every call reports whether it reached the server. */
-export class Connection {
-  readonly #listeners = new Set<() => void>()
+/**
+ * Time since which the server has been unreachable, in milliseconds since the epoch; `undefined` while the server can
+ * be reached. Every call reports whether it reached the server.
+ */
+export class Connection extends Store<number | undefined> {
   readonly #now: () => number
-  #lostAt: number | undefined
 
   /** @param now returns the time in milliseconds since the epoch */
   constructor(now: () => number = Date.now) {
+    super(undefined)
     this.#now = now
-  }
-
-  /**
-   * Time since which the server has been unreachable, in milliseconds since the epoch; `undefined` while the server can
-   * be reached.
-   */
-  readonly lostAt = (): number | undefined => this.#lostAt
-
-  readonly subscribe = (listener: () => void): (() => void) => {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
   }
 
   /** Reports that a call did not reach the server. Only the first report sets the time. */
   readonly lose = (): void => {
-    if (this.#lostAt === undefined) this.#set(this.#now())
+    if (this.current() === undefined) this.set(this.#now())
   }
 
   /** Reports that the server responded. */
   readonly regain = (): void => {
-    if (this.#lostAt !== undefined) this.#set(undefined)
-  }
-
-  #set(lostAt: number | undefined): void {
-    this.#lostAt = lostAt
-    for (const listener of this.#listeners) listener()
+    if (this.current() !== undefined) this.set(undefined)
   }
 }
 

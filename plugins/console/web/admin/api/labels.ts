@@ -1,10 +1,8 @@
+import type { DataOf } from '@plinth/client'
 import { type Callable, labels } from './operations.ts'
 
 /** An id with its display name. */
-export interface Label {
-  readonly id: string | number
-  readonly name: string
-}
+export type Label = DataOf<'getConsoleLabels'>['items'][number]
 
 interface Asker {
   call<T>(

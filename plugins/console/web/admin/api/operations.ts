@@ -1,3 +1,5 @@
+import type { DataOf } from '@plinth/client'
+
 /** An operation in the form that a page receives from the server. */
 export interface Callable {
   readonly method: string
@@ -36,22 +38,10 @@ export const charts = { method: 'GET', path: '/api/v1/admin/console/charts' } as
 export const events = { method: 'GET', path: '/api/v1/admin/console/events' } as const
 export const labels = { method: 'GET', path: '/api/v1/admin/console/labels' } as const
 
-export interface Account {
-  readonly id: number
-  readonly username: string
-  /** Codes of all permissions that the roles of the user contain. */
-  readonly permissions: readonly string[]
-}
+export type Account = DataOf<'getIamUsersMe'>
 
-/** Accounts of providers that the user has linked. */
-export interface LinkedProviders {
-  readonly identities: readonly {
-    readonly id: number
-    /** Id of the provider; null if the product no longer has it. */
-    readonly provider: string | null
-    readonly title: string
-    /** Name of the account at the provider. */
-    readonly subjectShown: string
-    readonly createdAt: string
-  }[]
-}
+/** Accounts of providers that the user has linked. `provider` is null if the product no longer has it. */
+export type LinkedProviders = DataOf<'getAuthOidcIdentities'>
+
+/** Providers with which users can sign in. */
+export type SignInProviders = DataOf<'getAuthOidcProviders'>

@@ -205,16 +205,7 @@ interface AnyPage extends Operation {
 }
 
 /** Filters, order and columns of a list for all users with a role. */
-export interface SharedView {
-  readonly id: number
-  readonly name: string
-  /** Query of the page address. */
-  readonly search: string
-  /** Name of the role. */
-  readonly role: string
-  /** True if the page opens with the view. */
-  readonly isDefault: boolean
-}
+export type SharedView = DataOf<'getConsoleLookups'>['views'][number]
 
 export interface ListPage
   extends AnyPage,

@@ -1,3 +1,5 @@
+import { Store } from '../../app/store.ts'
+
 /** Question of the server that must be answered before it executes a call. */
 export interface ProofQuestion {
   /** Names of the proof methods that the user can use, the strongest first. */
@@ -23,9 +25,8 @@ const maxProofMs = 30_000
  * Asks the user to prove the identity again when an operation requires it. Calls that need a proof at the same time share
  * one question.
  */
-export class Proofs {
+export class Proofs extends Store<ProofQuestion | undefined> {
   readonly #channel: Pick<BroadcastChannel, 'postMessage' | 'onmessage'>
-  readonly #listeners = new Set<() => void>()
   #question: OpenQuestion | undefined
   /** The proof that runs in this tab or in another one. */
   #running: { readonly ended: Promise<void>; readonly end: () => void } | undefined
@@ -33,15 +34,9 @@ export class Proofs {
 
   /** @param channel connects the tabs of this product in the browser */
   constructor(channel: Pick<BroadcastChannel, 'postMessage' | 'onmessage'>) {
+    super(undefined)
     this.#channel = channel
     channel.onmessage = ({ data }: MessageEvent<News>) => this.#hear(data)
-  }
-
-  readonly current = (): ProofQuestion | undefined => this.#question
-
-  readonly subscribe = (listener: () => void): (() => void) => {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
   }
 
   /** Number of proofs since this page was opened. Each proof has replaced the token of the session. */
@@ -65,7 +60,7 @@ export class Proofs {
     signal.throwIfAborted()
     if (this.#question === undefined) {
       this.#question = opened(question)
-      this.#changed()
+      this.set(question)
     }
     const own = this.#question
     own.waiting++
@@ -137,11 +132,7 @@ export class Proofs {
     if (question === undefined) return
     this.#question = undefined
     question.settle(problem)
-    this.#changed()
-  }
-
-  #changed(): void {
-    for (const listener of this.#listeners) listener()
+    this.set(undefined)
   }
 }
 

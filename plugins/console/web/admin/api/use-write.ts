@@ -21,8 +21,8 @@ class Cancelled extends Error {}
 
 /**
  * Returns a write that the user can start and cancel. All writes of the back office use this hook. A write is aborted
- * when the component that uses the hook unmounts, and, unless it is parallel, when this component starts the write with
- * other input. The server may already have executed an aborted write, so all displayed data is read again. After an
+ * when the component that uses the hook unmounts or calls `reset`, and, unless it is parallel, when this component starts
+ * the write with other input. The server may already have executed an aborted write, so all displayed data is read again. After an
  * abort, no handler is called.
  * While a write runs, another start with the same input, such as the second click of a double click, has no effect.
  * Input and result are not cached.
@@ -37,14 +37,13 @@ export function useWrite<Result, Input = void>(
   /** The running writes, by their input as JSON. */
   const { current: running } = useRef(new Map<string, AbortController>())
   const { current: pending } = useRef(keys)
-  useEffect(
-    () => () => {
-      if (running.size === 0) return
-      for (const one of running.values()) one.abort()
-      void client.invalidateQueries()
-    },
-    [client, running],
-  )
+  const abort = useCallback(() => {
+    if (running.size === 0) return
+    for (const one of running.values()) one.abort()
+    running.clear()
+    void client.invalidateQueries()
+  }, [client, running])
+  useEffect(() => abort, [abort])
   const mutation = useMutation({
     async mutationFn(input: Input) {
       const signal = running.get(nameOf(input))?.signal
@@ -66,7 +65,11 @@ export function useWrite<Result, Input = void>(
     },
     gcTime: 0,
   })
-  const start = mutation.mutate
+  const { mutate: start, reset: forget } = mutation
+  const reset = useCallback(() => {
+    abort()
+    forget()
+  }, [abort, forget])
   const mutate = useCallback<typeof start>(
     (...args) => {
       const input = nameOf(args[0])
@@ -80,5 +83,5 @@ export function useWrite<Result, Input = void>(
     },
     [start, running, isParallel],
   )
-  return { ...mutation, mutate }
+  return { ...mutation, mutate, reset }
 }

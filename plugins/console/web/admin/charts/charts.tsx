@@ -7,7 +7,7 @@ import { readLabelName } from '../api/labels.ts'
 import type { Chart } from '../api/page-types.ts'
 import { type Row, type Rows, rowsOf, valueAt } from '../api/row-values.ts'
 import { queryOf, RangeContext, spansOf } from '../overview/overview-range.ts'
-import { LoadFailure, Waiting } from '../pages/load-state.tsx'
+import { LoadState } from '../pages/load-state.tsx'
 import { useFormats } from '../pages/shown-value.ts'
 import { useSite } from '../shell/site-context.ts'
 import { type ChartData, chartData } from './chart-data.ts'
@@ -108,8 +108,7 @@ function ChartCard({ chart: declared, span, heading: Heading, onEmpty }: ChartCa
           />
         )}
       </header>
-      {response.error !== null && <LoadFailure error={response.error} onRetry={() => void response.refetch()} />}
-      {data === undefined && response.error === null && <Waiting lines={1} height={180} />}
+      <LoadState of={response} lines={1} height={180} />
       {data !== undefined && !isEmpty && chart.as === 'share' && <Share chart={chart} data={data} />}
       {data !== undefined && !isEmpty && chart.as !== 'share' && (
         <Shown chart={chart} data={data}>

@@ -1,4 +1,4 @@
-import { lazy, Suspense } from 'react'
+import { lazy } from 'react'
 import { Boundary } from '../../app/boundary.tsx'
 import type { Chart } from '../api/page-types.ts'
 import { Waiting } from '../pages/load-state.tsx'
@@ -17,9 +17,7 @@ export interface ChartsProps {
 /** Shows the charts next to each other if there is enough space. */
 export const LazyCharts = ({ charts, ...options }: ChartsProps) =>
   charts.length === 0 ? null : (
-    <Boundary>
-      <Suspense fallback={<Waiting lines={1} height={240} />}>
-        <Charts charts={charts} {...options} />
-      </Suspense>
+    <Boundary waiting={<Waiting lines={1} height={240} />}>
+      <Charts charts={charts} {...options} />
     </Boundary>
   )

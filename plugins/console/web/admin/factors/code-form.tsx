@@ -34,10 +34,9 @@ export function CodeForm<Result>({ kind, label, description, submit, failed, sen
     event.preventDefault()
     if (code.trim() !== '') step.mutate(code.trim())
   }
-  const { error } = step
   return (
     <form onSubmit={onSubmit} className={classes.step}>
-      <CallError title={failed} error={error} />
+      <CallError title={failed} error={step.error} />
       <TextInput
         {...fields[kind]}
         ref={field}

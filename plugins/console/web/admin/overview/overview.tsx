@@ -1,11 +1,10 @@
 import { SegmentedControl } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
 import { useMemo, useState } from 'react'
 import { useSearchParams } from 'wouter'
 import { useLanguage } from '../../app/app.tsx'
-import { useApi } from '../api/context.tsx'
 import { charts } from '../api/operations.ts'
 import type { Chart, Tile } from '../api/page-types.ts'
+import { useOperation } from '../api/use-operation.ts'
 import { LazyCharts } from '../charts/lazy-charts.tsx'
 import { LoadFailure, Waiting } from '../pages/load-state.tsx'
 import { useFormats } from '../pages/shown-value.ts'
@@ -60,16 +59,10 @@ function RangeChoice({ range, onChange }: RangeChoiceProps) {
 }
 
 /** Reads the tiles and charts of the overview that this user may see. */
-function useFigures() {
-  const { language } = useLanguage()
-  const api = useApi()
-  return useQuery({
-    queryKey: [charts.path, language],
-    queryFn: ({ signal }) => api.call<{ items: readonly Chart[]; tiles: readonly Tile[] }>(charts, { signal }),
+const useFigures = () =>
+  useOperation<{ items: readonly Chart[]; tiles: readonly Tile[] }>(charts, {
     staleTime: 5 * 60_000,
-    placeholderData: (last) => last,
   })
-}
 
 /** The tiles that say whether something is wrong now. They have no time range. */
 export function StateTiles() {

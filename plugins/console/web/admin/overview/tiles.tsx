@@ -7,7 +7,7 @@ import { useApi } from '../api/context.tsx'
 import type { Tile } from '../api/page-types.ts'
 import type { Row, Rows } from '../api/row-values.ts'
 import { unitOf } from '../pages/amounts.ts'
-import { LoadFailure, Waiting } from '../pages/load-state.tsx'
+import { LoadState } from '../pages/load-state.tsx'
 import { useFormats } from '../pages/shown-value.ts'
 import { useSite } from '../shell/site-context.ts'
 import classes from './overview.module.css'
@@ -61,8 +61,7 @@ function TileCard({ tile, heading: Heading }: { readonly tile: Tile; readonly he
         )}
       </Heading>
       {tile.lead !== undefined && <p className={classes.lead}>{tile.lead}</p>}
-      {now.error !== null && <LoadFailure error={now.error} onRetry={() => void now.refetch()} />}
-      {now.data === undefined && now.error === null && <Waiting lines={1} height={36} />}
+      <LoadState of={now} lines={1} height={36} />
       {now.data !== undefined && tile.good !== undefined && <Part {...partOf(tile, now.data as Rows)} />}
       {now.data !== undefined &&
         tile.good === undefined &&

@@ -1,11 +1,8 @@
-import { useQuery } from '@tanstack/react-query'
-import { type ComponentType, type LazyExoticComponent, lazy, useEffect } from 'react'
-import { siteName, useLanguage } from '../../app/app.tsx'
+import { type ComponentType, type LazyExoticComponent, lazy } from 'react'
 import type { Api } from '../api/call.ts'
-import { useApi } from '../api/context.tsx'
-import { onePage } from '../api/operations.ts'
 import type { OwnPageView } from '../api/page-types.ts'
-import { LoadFailure } from '../pages/load-state.tsx'
+import { usePage } from '../api/use-page.ts'
+import { LoadState } from '../pages/load-state.tsx'
 
 /** An entry within a page that the command palette finds by name. */
 export interface PaletteEntry {
@@ -39,22 +36,10 @@ export const ownPages: Readonly<Record<string, OwnPageScripts>> = {
   'iam.role-matrix': { view: lazy(() => import('./role-matrix/role-matrix.tsx')) },
 }
 
-/** Query for the operations of a custom page. The page and the palette share it. */
-export const ownPageQuery = (api: Api, id: string, language: string) => ({
-  queryKey: ['page', id, language],
-  queryFn: ({ signal }: { signal: AbortSignal }) => api.call<OwnPageView>(onePage, { params: { id }, signal }),
-  staleTime: 5 * 60_000,
-})
-
 /** Shows a custom page and passes it the operations that the user may call. */
 export function OwnPage({ id }: { readonly id: string }) {
-  const { language } = useLanguage()
-  const page = useQuery({ ...ownPageQuery(useApi(), id, language), placeholderData: (last) => last })
-  const title = page.data?.title
-  useEffect(() => {
-    if (title !== undefined) document.title = `${title} · ${siteName}`
-  }, [title])
+  const page = usePage<OwnPageView>(id)
   const View = ownPages[id]?.view
   if (View !== undefined && page.data !== undefined) return <View page={page.data} />
-  return page.error === null ? null : <LoadFailure error={page.error} isPage onRetry={() => void page.refetch()} />
+  return <LoadState of={page} isPage />
 }

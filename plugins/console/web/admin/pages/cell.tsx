@@ -1,4 +1,4 @@
-import { lazy, Suspense } from 'react'
+import { lazy } from 'react'
 import { Link } from 'wouter'
 import { useLanguage } from '../../app/app.tsx'
 import { Boundary } from '../../app/boundary.tsx'
@@ -98,10 +98,8 @@ export function Cell({ column, row, href, isWide = false }: CellProps) {
     case 'html':
       if (!isWide) break
       return (
-        <Boundary>
-          <Suspense fallback={<Waiting lines={1} height={384} />}>
-            <HtmlFrame html={String(value)} title={column.title} />
-          </Suspense>
+        <Boundary waiting={<Waiting lines={1} height={384} />}>
+          <HtmlFrame html={String(value)} title={column.title} />
         </Boundary>
       )
     case 'file':

@@ -30,7 +30,7 @@ export const printCondition = ({ name, operator, values }: Condition): string =>
 /** Reads a condition of an address. The server rejects the values that it does not accept. */
 export function parseCondition(text: string): Condition {
   const [, name = text, operator = '', list = ''] = /^([^:]*):([^:]*):(.*)$/s.exec(text) ?? []
-  const values = (list.match(/(?:\\.|[^\\,])+/gsu) ?? []).map((value) => value.replace(/\\(.)/gsu, '$1'))
+  const values = (list.match(/(?:\\.|[^,])+/gsu) ?? []).map((value) => value.replace(/\\(.)/gsu, '$1'))
   return { name, operator: operator as Operator, values }
 }
 

@@ -1,15 +1,15 @@
-import { Button, Skeleton } from '@mantine/core'
+import { Button } from '@mantine/core'
 import { IconPencil } from '@tabler/icons-react'
-import { useQuery } from '@tanstack/react-query'
-import { Fragment, lazy, Suspense, useEffect, useState } from 'react'
+import { Fragment, lazy, useState } from 'react'
 import { Redirect } from 'wouter'
-import { siteName, useLanguage } from '../../app/app.tsx'
+import { useLanguage } from '../../app/app.tsx'
 import { CallFailure } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
 import { usePolling } from '../api/live.tsx'
-import { onePage } from '../api/operations.ts'
-import type { Action, Column, DetailPage, ListPage, Page } from '../api/page-types.ts'
+import type { Column, DetailPage, ListPage, Page } from '../api/page-types.ts'
 import { type Row, valueAt, valuesFromRow } from '../api/row-values.ts'
+import { useOperation } from '../api/use-operation.ts'
+import { usePage } from '../api/use-page.ts'
 import { useWhyNot } from '../api/why-not.ts'
 import { LazyCharts } from '../charts/lazy-charts.tsx'
 import { Tiles } from '../overview/tiles.tsx'
@@ -21,9 +21,10 @@ import { RowDetails } from './facts.tsx'
 import { FormDialog } from './forms/action-dialogs.tsx'
 import type { ListState } from './list-state.ts'
 import { ListView, Rowset } from './list-view.tsx'
-import { LoadFailure } from './load-state.tsx'
+import { LoadState } from './load-state.tsx'
+import { PageHead } from './page-head.tsx'
 import { Reference } from './reference-cell.tsx'
-import { isActionAvailable, startOf } from './row-actions.tsx'
+import { isActionAvailable, RowActions, type RowActionsProps, startOf } from './row-actions.tsx'
 import { columnText, useFormats } from './shown-value.ts'
 import { allTime } from './time-range.ts'
 import { TimelineView } from './timeline.tsx'
@@ -37,11 +38,8 @@ const FrameView = lazy(() => import('./frames/frame-view.tsx'))
 /** Shows a detail page with its actions. */
 function DetailView({ page, id }: { readonly page: DetailPage; readonly id: string }) {
   const whyNot = useWhyNot()
-  const api = useApi()
-  const params = page.param === undefined ? {} : { [page.param]: id }
-  const object = useQuery({
-    queryKey: [page.operation, params, {}],
-    queryFn: ({ signal }) => api.call<Row>(page, { params, signal }),
+  const object = useOperation<Row>(page, {
+    params: page.param === undefined ? {} : { [page.param]: id },
     refetchInterval: usePolling()(page.live, liveMs),
   })
   const [isChanging, setChanging] = useState(false)
@@ -54,40 +52,30 @@ function DetailView({ page, id }: { readonly page: DetailPage; readonly id: stri
   const surroundings = { formats: useFormats(), units: useSite().units }
   const heading = page.sections.flatMap(({ columns }) => columns).find(({ field }) => field === page.name)
   const name = page.name === undefined || row === undefined ? '' : columnText(heading, page.name, row, surroundings)
-  useEffect(() => {
-    document.title = `${name === '' ? page.title : name} · ${siteName}`
-  }, [name, page.title])
+  const title = name === '' ? page.title : name
   const isGone = object.error instanceof CallFailure && object.error.kind === 'missing'
-  if (row === undefined || isGone) {
-    return object.error === null ? (
-      <Skeleton height={28} width="14rem" />
-    ) : (
-      <LoadFailure error={object.error} isPage onRetry={() => void object.refetch()} />
-    )
-  }
+  if (row === undefined || isGone) return <LoadState of={object} isPage lines={1} />
   return (
     <>
       {name !== '' && <p className={classes.kind}>{page.title}</p>}
-      <div className={classes.head}>
-        <h1 className={classes.title}>
-          <Heading column={heading} row={row} text={name === '' ? page.title : name} />
-        </h1>
-        <div className={classes.buttons}>
-          <ActionButtons actions={page.actions} row={row} onChoose={(action) => choose({ action, row })} />
-          {page.form !== undefined && (
-            <Button
-              size="sm"
-              aria-haspopup="dialog"
-              leftSection={<IconPencil size={16} aria-hidden />}
-              disabled={!page.form.allowed}
-              title={whyNot(page.form)}
-              onClick={() => setChanging(true)}
-            >
-              {page.form.title}
-            </Button>
-          )}
-        </div>
-      </div>
+      <PageHead title={title} heading={<Heading column={heading} row={row} text={title} />}>
+        <ActionButtons
+          {...{ row, name: title, actions: page.actions }}
+          onChoose={(action) => choose({ action, row })}
+        />
+        {page.form !== undefined && (
+          <Button
+            size="sm"
+            aria-haspopup="dialog"
+            leftSection={<IconPencil size={16} aria-hidden />}
+            disabled={!page.form.allowed}
+            title={whyNot(page.form)}
+            onClick={() => setChanging(true)}
+          >
+            {page.form.title}
+          </Button>
+        )}
+      </PageHead>
       <Tiles tiles={page.tiles} />
       <LazyCharts charts={page.charts} />
       <Sections page={page} row={row} id={id} />
@@ -105,18 +93,14 @@ function DetailView({ page, id }: { readonly page: DetailPage; readonly id: stri
   )
 }
 
-interface ActionButtonsProps {
-  readonly actions: readonly Action[]
-  readonly row: Row
-  onChoose(action: Action): void
-}
-
-/** Buttons for the actions that are available for the object. */
-function ActionButtons({ actions, row, onChoose }: ActionButtonsProps) {
+/** Buttons for the actions that are available for the object. Only the first dangerous one is a button. */
+function ActionButtons({ actions, row, name, onChoose }: RowActionsProps) {
   const whyNot = useWhyNot()
   const api = useApi()
-  return actions
-    .filter((action) => isActionAvailable(action, row))
+  const available = actions.filter((action) => isActionAvailable(action, row))
+  const others = available.filter(({ tone }) => tone === 'danger').slice(1)
+  const buttons = available
+    .filter((action) => !others.includes(action))
     .map((action) => (
       <Button
         key={action.label}
@@ -130,6 +114,7 @@ function ActionButtons({ actions, row, onChoose }: ActionButtonsProps) {
         {action.label}
       </Button>
     ))
+  return [...buttons, <RowActions key="others" actions={others} {...{ row, name, onChoose }} />]
 }
 
 interface SectionsProps {
@@ -185,15 +170,8 @@ interface RelatedProps<Shown> {
 
 /** Shows a list or a detail below its parent object. */
 function Related({ page: pageId, filter }: RelatedProps<string>) {
-  const api = useApi()
-  const { language } = useLanguage()
-  const page = useQuery({
-    queryKey: ['page', pageId, language],
-    queryFn: ({ signal }) => api.call<ListPage | DetailPage>(onePage, { params: { id: pageId }, signal }),
-    staleTime: 5 * 60_000,
-  })
-  if (page.data === undefined)
-    return page.error === null ? null : <LoadFailure error={page.error} onRetry={() => void page.refetch()} />
+  const page = usePage<ListPage | DetailPage>(pageId)
+  if (page.data === undefined) return <LoadState of={page} />
   return page.data.kind === 'list' ? (
     <RelatedList page={page.data} filter={filter} />
   ) : (
@@ -203,24 +181,22 @@ function Related({ page: pageId, filter }: RelatedProps<string>) {
 
 /** Shows an object without heading and forms. */
 function RelatedDetail({ page, filter }: RelatedProps<DetailPage>) {
-  const api = useApi()
   const params = Object.fromEntries(Object.entries(filter).map(([name, value]) => [name, String(value)]))
-  const object = useQuery({
-    queryKey: [page.operation, params, {}],
-    queryFn: ({ signal }) => api.call<Row>(page, { params, signal }),
-  })
+  const object = useOperation<Row>(page, { params })
   const { choose, dialog } = useActions(
     page.actions,
     page.sections.flatMap(({ columns }) => columns),
   )
-  if (object.data === undefined)
-    return object.error === null ? null : <LoadFailure error={object.error} onRetry={() => void object.refetch()} />
+  if (object.data === undefined) return <LoadState of={object} />
   const row = object.data
   return (
     <>
       <Sections page={page} row={row} />
       <div className={classes.buttons}>
-        <ActionButtons actions={page.actions} row={row} onChoose={(action) => choose({ action, row })} />
+        <ActionButtons
+          {...{ row, name: page.title, actions: page.actions }}
+          onChoose={(action) => choose({ action, row })}
+        />
       </div>
       {dialog}
     </>
@@ -264,27 +240,9 @@ interface DeclaredPageProps {
 
 /** Shows a page that a plugin has declared. */
 export default function DeclaredPage({ page: pageId, id }: DeclaredPageProps) {
-  const { language } = useLanguage()
-  const api = useApi()
-  const page = useQuery({
-    queryKey: ['page', pageId, language],
-    queryFn: ({ signal }) => api.call<Page>(onePage, { params: { id: pageId }, signal }),
-    staleTime: 5 * 60_000,
-    placeholderData: (last) => (last?.id === pageId ? last : undefined),
-  })
-  if (page.data === undefined) {
-    return page.error === null ? (
-      <Skeleton height={28} width="14rem" />
-    ) : (
-      <LoadFailure error={page.error} isPage onRetry={() => void page.refetch()} />
-    )
-  }
-  if (page.data.kind === 'frame')
-    return (
-      <Suspense fallback={<Skeleton height={28} width="14rem" />}>
-        <FrameView page={page.data} />
-      </Suspense>
-    )
+  const page = usePage<Page>(pageId)
+  if (page.data === undefined) return <LoadState of={page} isPage lines={1} />
+  if (page.data.kind === 'frame') return <FrameView page={page.data} />
   // An address of a row below its list leads to the page of the row.
   if (page.data.kind === 'list' && id !== undefined && page.data.detail !== undefined)
     return <Redirect to={`/${page.data.detail}/${encodeURIComponent(id)}`} replace />

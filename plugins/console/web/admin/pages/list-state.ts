@@ -1,6 +1,6 @@
 import { useMemo } from 'react'
 import { useSearchParams } from 'wouter'
-import type { ListPage } from '../api/page-types.ts'
+import type { ListPage, SharedView } from '../api/page-types.ts'
 import type { SavedView } from '../shell/kept.ts'
 import { isColumnFilter, printCondition } from './conditions.ts'
 import { allTime, rangeIn, type TimeRange } from './time-range.ts'
@@ -37,7 +37,8 @@ export const boardName = 'board'
 export const filterName = 'filter'
 const sortName = 'sort'
 const columnsName = 'columns'
-const trailName = 'after'
+/** Parameter of the address with the position in the list. */
+export const trailName = 'after'
 
 /**
  * Reads and writes the state of a list. The state is stored only in the address, so that the address can be shared and
@@ -91,6 +92,16 @@ export function useListState({
   }, [params, setParams, filters, sorts, firstSort, all, range])
 }
 
+/** Returns the parameters with these changes. A parameter with an empty value is removed. */
+export function withParameters(last: URLSearchParams, change: Readonly<Record<string, string>>): URLSearchParams {
+  const written = new URLSearchParams(last)
+  for (const [name, value] of Object.entries(change)) {
+    if (value === '') written.delete(name)
+    else written.set(name, value)
+  }
+  return written
+}
+
 /** Returns the query string of a saved view: everything except the position in the list, in a fixed order. */
 export function searchOfView(params: URLSearchParams): string {
   const kept = new URLSearchParams(params)
@@ -98,5 +109,9 @@ export function searchOfView(params: URLSearchParams): string {
   kept.sort()
   return kept.toString()
 }
+
+/** Returns the name of a view. A shared view also shows its role. */
+export const nameOfView = (view: SavedView | SharedView): string =>
+  'role' in view ? `${view.name} · ${view.role}` : view.name
 
 export const addressOfView = ({ page, search }: Pick<SavedView, 'page' | 'search'>): string => `/${page}?${search}`

@@ -7,6 +7,7 @@ import type { Rows } from '../api/row-values.ts'
 import { type PageSize, pageSizes } from '../shell/kept.ts'
 import type { ListState } from './list-state.ts'
 import classes from './list-view.module.css'
+import { ToolButton } from './tool-button.tsx'
 
 export function toggled(picked: ReadonlySet<string>, key: string): ReadonlySet<string> {
   const next = new Set(picked)
@@ -52,9 +53,7 @@ export function ColumnMenu({ columns, shown, onChange }: ColumnMenuProps) {
   return (
     <Menu closeOnItemClick={false} position="bottom-end" withinPortal={false}>
       <Menu.Target>
-        <Button variant="default" size="sm" aria-label={translate('admin.columns')} title={translate('admin.columns')}>
-          <IconColumns size={16} aria-hidden />
-        </Button>
+        <ToolButton Icon={IconColumns} label={translate('admin.columns')} />
       </Menu.Target>
       <Menu.Dropdown>
         {columns.map(({ field, title }) => (

@@ -8,27 +8,16 @@ import {
   IconRefresh,
   IconUpload,
 } from '@tabler/icons-react'
-import { useQuery, useQueryClient } from '@tanstack/react-query'
-import {
-  type KeyboardEvent,
-  lazy,
-  type MouseEvent,
-  type ReactNode,
-  Suspense,
-  useEffect,
-  useId,
-  useRef,
-  useState,
-} from 'react'
+import { useQueryClient } from '@tanstack/react-query'
+import { type KeyboardEvent, lazy, type MouseEvent, type ReactNode, useId, useRef, useState } from 'react'
 import { Link, useLocation } from 'wouter'
-import { siteName, useLanguage } from '../../app/app.tsx'
+import { useLanguage } from '../../app/app.tsx'
 import { Boundary } from '../../app/boundary.tsx'
 import { CallFailure } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
-import { usePolling } from '../api/live.tsx'
 import type { Account } from '../api/operations.ts'
 import type { Column, Form, ListPage } from '../api/page-types.ts'
-import { type Row, type Rows, rowsOf, valueAt } from '../api/row-values.ts'
+import { type Row, type Rows, valueAt } from '../api/row-values.ts'
 import { useWhyNot } from '../api/why-not.ts'
 import { LazyCharts } from '../charts/lazy-charts.tsx'
 import { Tiles } from '../overview/tiles.tsx'
@@ -46,21 +35,23 @@ import { type ListState, useListState } from './list-state.ts'
 import { ColumnMenu, Pager, SearchField, SizeChoice, toggled } from './list-tools.tsx'
 import { ListTotals } from './list-totals.tsx'
 import classes from './list-view.module.css'
-import { LoadFailure, Waiting } from './load-state.tsx'
+import loadState from './load-state.module.css'
+import { LoadState, NothingFound, Waiting } from './load-state.tsx'
+import { PageHead } from './page-head.tsx'
 import { RowActions } from './row-actions.tsx'
 import { SavedViews, useDefaultView } from './saved-views.tsx'
 import { namingColumn, useRowName } from './shown-value.ts'
 import { TimeFilter } from './time-filter.tsx'
 import { allTime, boundsOf } from './time-range.ts'
+import { ToolButton } from './tool-button.tsx'
 import { type ChosenAction, useActions } from './use-actions.tsx'
+import { useRows } from './use-rows.ts'
 import { BoardSwitch, useIsBoard } from './work/board-switch.tsx'
 import { EditableCell } from './work/editable-cell.tsx'
 
 /** These parts are loaded when the user opens them. */
 const BoardView = lazy(() => import('./work/board-view.tsx'))
 const ImportDialog = lazy(() => import('./work/import-dialog.tsx'))
-
-const liveMs = 10_000
 
 /** Shows a list with its search, filters, order, columns and actions. */
 export function ListView({ page }: { readonly page: ListPage }) {
@@ -70,64 +61,53 @@ export function ListView({ page }: { readonly page: ListPage }) {
   useDefaultView(page)
   const [form, setForm] = useState<Form>()
   const [isImporting, setImporting] = useState(false)
-  useEffect(() => {
-    document.title = `${page.title} · ${siteName}`
-  }, [page.title])
   return (
     <>
-      <div className={classes.head}>
-        <div>
-          <h1 className={classes.title}>{page.title}</h1>
-          {page.lead !== undefined && <p className={classes.lead}>{page.lead}</p>}
-        </div>
-        <div className={classes.headEnd}>
-          {[...page.forms, ...(page.create === undefined ? [] : [page.create])].map((one) => (
-            <Button
-              key={one.title}
-              aria-haspopup="dialog"
-              variant={one === page.create ? 'filled' : 'default'}
-              leftSection={one === page.create ? <IconPlus size={16} aria-hidden /> : undefined}
-              disabled={!one.allowed}
-              title={whyNot(one)}
-              onClick={() => setForm(one)}
-            >
-              {one.title}
-            </Button>
-          ))}
-          {page.import !== undefined && (
-            <Button
-              aria-haspopup="dialog"
-              variant="default"
-              leftSection={<IconUpload size={16} aria-hidden />}
-              disabled={!page.import.allowed}
-              title={whyNot(page.import)}
-              onClick={() => setImporting(true)}
-            >
-              {translate('admin.import')}
-            </Button>
-          )}
-          {page.links.map(({ page: linked, label, creates = false }) => (
-            <Button
-              key={linked}
-              component={Link}
-              href={`/${linked}`}
-              variant={creates ? 'filled' : 'default'}
-              leftSection={creates ? <IconPlus size={16} aria-hidden /> : undefined}
-              rightSection={creates ? undefined : <IconChevronRight size={16} aria-hidden />}
-            >
-              {label}
-            </Button>
-          ))}
-        </div>
-      </div>
+      <PageHead title={page.title} lead={page.lead}>
+        {[...page.forms, ...(page.create === undefined ? [] : [page.create])].map((one) => (
+          <Button
+            key={one.title}
+            aria-haspopup="dialog"
+            variant={one === page.create ? 'filled' : 'default'}
+            leftSection={one === page.create ? <IconPlus size={16} aria-hidden /> : undefined}
+            disabled={!one.allowed}
+            title={whyNot(one)}
+            onClick={() => setForm(one)}
+          >
+            {one.title}
+          </Button>
+        ))}
+        {page.import !== undefined && (
+          <Button
+            aria-haspopup="dialog"
+            variant="default"
+            leftSection={<IconUpload size={16} aria-hidden />}
+            disabled={!page.import.allowed}
+            title={whyNot(page.import)}
+            onClick={() => setImporting(true)}
+          >
+            {translate('admin.import')}
+          </Button>
+        )}
+        {page.links.map(({ page: linked, label, creates = false }) => (
+          <Button
+            key={linked}
+            component={Link}
+            href={`/${linked}`}
+            variant={creates ? 'filled' : 'default'}
+            leftSection={creates ? <IconPlus size={16} aria-hidden /> : undefined}
+            rightSection={creates ? undefined : <IconChevronRight size={16} aria-hidden />}
+          >
+            {label}
+          </Button>
+        ))}
+      </PageHead>
       <Tiles tiles={page.tiles} />
       <LazyCharts charts={page.charts} />
       <Rowset page={page} state={state} tools={<SavedViews page={page} />} onCreate={() => setForm(page.create)} />
       {isImporting && (
         <Boundary>
-          <Suspense fallback={null}>
-            <ImportDialog page={page} onClose={() => setImporting(false)} />
-          </Suspense>
+          <ImportDialog page={page} onClose={() => setImporting(false)} />
         </Boundary>
       )}
       {form !== undefined && <FormDialog form={form} row={{}} onClose={() => setForm(undefined)} />}
@@ -171,8 +151,6 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
     ...(page.search === undefined || state.search === '' ? {} : { [page.search.name]: state.search }),
     ...(state.sort === undefined ? {} : { sort: state.sort }),
     ...(cursor === undefined ? {} : { cursor }),
-    ...(page.isPaged ? { size } : {}),
-    ...(page.canCount ? { count: 'capped' } : {}),
   }
   // Fixed filters are path parameters or filters of the list.
   const params = Object.fromEntries(Object.entries(fixed).filter(([name]) => page.path.includes(`{${name}}`)))
@@ -184,16 +162,8 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
     const filter = sentConditions(state.conditions, page.filters, { userId, now, zone })
     return { ...boundsOf(state.time, now, zone), ...(filter.length === 0 ? {} : { filter }) }
   }
-  const rows = useQuery({
-    enabled: !isBoard,
-    queryKey: [page.operation, params, query, state.time, zone],
-    queryFn: async ({ signal }) => {
-      const sent = { ...query, ...limits() }
-      return rowsOf(await api.call<Rows | readonly Row[]>(page, { params, query: sent, signal }))
-    },
-    placeholderData: (last) => last,
-    refetchInterval: usePolling()(page.live, liveMs),
-  })
+  const wanted = { params, query, time: [state.time, zone], limits }
+  const rows = useRows(page, wanted, { size, enabled: !isBoard })
   const columns = page.columns.filter(({ field }) => shown.has(field))
   const pickable = page.bulk.length > 0
   const { data } = rows
@@ -202,6 +172,7 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
   const isRejected = rows.error instanceof CallFailure && rows.error.kind === 'invalid'
   const isTimed = state.time.from !== '' || state.time.to !== ''
   const isFiltered = state.search !== '' || isTimed || Object.keys(state.filters).length + state.conditions.length > 0
+  const isEmpty = !isBoard && data?.items.length === 0
   const onWidth = (field: string, width: number | undefined) => {
     const { [field]: _, ...others } = choice.widths ?? {}
     kept.setList(page.id, { widths: width === undefined ? others : { ...others, [field]: width } })
@@ -226,61 +197,37 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
         <div className={classes.toolsEnd}>
           {page.board !== undefined && <BoardSwitch />}
           {tools}
-          <Button
-            variant="default"
-            size="sm"
+          <ToolButton
+            Icon={IconDownload}
+            label={translate('admin.export')}
             component="a"
             download=""
             href={exportOf(api, page, { ...query, ...params, ...limits() }, columns, language)}
-            aria-label={translate('admin.export')}
-            title={translate('admin.export')}
-          >
-            <IconDownload size={16} aria-hidden />
-          </Button>
+          />
           <ColumnMenu columns={page.columns} shown={shown} onChange={onColumns} />
-          <Button
-            variant="default"
-            size="sm"
-            aria-label={translate('admin.reload')}
-            title={translate('admin.reload')}
-            onClick={() => void rows.refetch()}
-          >
-            <IconRefresh size={16} aria-hidden />
-          </Button>
+          <ToolButton Icon={IconRefresh} label={translate('admin.reload')} onClick={() => void rows.refetch()} />
         </div>
       </div>
-      {rows.error !== null && <LoadFailure error={rows.error} onRetry={() => void rows.refetch()} />}
+      <LoadState of={rows} lines={isBoard ? 0 : 6} height={20} />
       {isRejected && (
         <Button variant="default" size="sm" className={classes.clear} onClick={clear}>
           {translate('admin.empty.clear')}
         </Button>
       )}
       {isBoard && (
-        <Boundary>
-          <Suspense fallback={<Waiting lines={6} height={20} />}>
-            <BoardView
-              {...{ page, params, limits }}
-              query={withoutPosition(query)}
-              time={[state.time, zone]}
-              onChoose={choose}
-            />
-          </Suspense>
+        <Boundary waiting={<Waiting lines={6} height={20} />}>
+          <BoardView page={page} rows={{ ...wanted, query: withoutPosition(query) }} onChoose={choose} />
         </Boundary>
       )}
-      {!isBoard && data === undefined && rows.error === null && <Waiting lines={6} height={20} />}
-      {!isBoard && data !== undefined && data.items.length === 0 && (
-        <div className={classes.empty}>
-          <p>{isFiltered ? translate('admin.empty.filtered') : (page.empty ?? translate('admin.empty.nothing'))}</p>
+      {isEmpty && isFiltered && <NothingFound onClear={clear} />}
+      {isEmpty && !isFiltered && (
+        <div className={loadState.empty}>
+          <p>{page.empty ?? translate('admin.empty.nothing')}</p>
           {/* A list below its parent object has no heading with an explanation, so the explanation is shown here. */}
-          {!isFiltered && onCreate === undefined && page.lead !== undefined && <p>{page.lead}</p>}
-          {!isFiltered && onCreate !== undefined && page.create?.allowed && (
+          {onCreate === undefined && page.lead !== undefined && <p>{page.lead}</p>}
+          {onCreate !== undefined && page.create?.allowed && (
             <Button size="sm" leftSection={<IconPlus size={16} aria-hidden />} onClick={onCreate}>
               {translate('admin.empty.first')}
-            </Button>
-          )}
-          {isFiltered && (
-            <Button variant="default" size="sm" onClick={clear}>
-              {translate('admin.empty.clear')}
             </Button>
           )}
         </div>

@@ -1,11 +1,11 @@
 import { Button, Skeleton } from '@mantine/core'
-import { useEffect } from 'react'
+import type { UseQueryResult } from '@tanstack/react-query'
 import { Link } from 'wouter'
-import { siteName, useLanguage } from '../../app/app.tsx'
+import { useLanguage } from '../../app/app.tsx'
 import { FailureNotice, Notice } from '../../app/notice.tsx'
 import { CallFailure } from '../api/call.ts'
-import list from './list-view.module.css'
 import classes from './load-state.module.css'
+import { PageHead } from './page-head.tsx'
 
 interface WaitingProps {
   readonly lines: number
@@ -37,7 +37,15 @@ export function LoadFailure({ error, isPage = false, onRetry }: LoadFailureProps
   const { kind, message, traceId } = error
   if (kind !== 'forbidden' && kind !== 'missing') return <FailureNotice {...{ message, traceId, onRetry }} />
   const title = translate(`admin.${kind}`)
-  if (isPage) return <NoPage title={title} message={message} />
+  if (isPage)
+    return (
+      <>
+        <PageHead title={title} lead={message} />
+        <Button component={Link} href="/" variant="default">
+          {translate('admin.to-overview')}
+        </Button>
+      </>
+    )
   return (
     <Notice tone="warn" title={title}>
       <p>{message}</p>
@@ -45,19 +53,26 @@ export function LoadFailure({ error, isPage = false, onRetry }: LoadFailureProps
   )
 }
 
-/** Shows that the page does not exist, or that this user may not see it. */
-function NoPage({ title, message }: { readonly title: string; readonly message: string }) {
+interface LoadStateProps extends Partial<WaitingProps>, Pick<LoadFailureProps, 'isPage'> {
+  readonly of: Pick<UseQueryResult<unknown>, 'data' | 'error' | 'refetch'>
+}
+
+/** Shows why data could not be read, or placeholder lines until it is read. */
+export function LoadState({ of, lines = 0, height = 28, isPage = false }: LoadStateProps) {
+  const { data, error, refetch } = of
+  if (error !== null) return <LoadFailure {...{ error, isPage }} onRetry={() => void refetch()} />
+  return data === undefined && lines > 0 ? <Waiting lines={lines} height={height} /> : null
+}
+
+/** Shows that no row matches the filters, and the button that removes them. */
+export function NothingFound({ onClear }: { onClear(): void }) {
   const { translate } = useLanguage()
-  useEffect(() => {
-    document.title = `${title} · ${siteName}`
-  }, [title])
   return (
-    <>
-      <h1 className={list.title}>{title}</h1>
-      <p className={list.lead}>{message}</p>
-      <Button component={Link} href="/" variant="default" mt="lg">
-        {translate('admin.to-overview')}
+    <div className={classes.empty}>
+      <p>{translate('admin.empty.filtered')}</p>
+      <Button variant="default" size="sm" onClick={onClear}>
+        {translate('admin.empty.clear')}
       </Button>
-    </>
+    </div>
   )
 }

@@ -47,7 +47,7 @@ export const startOf = (api: Api, action: Action, row: Row, onChoose: (action: A
         onClick: () => onChoose(action),
       }
 
-interface RowActionsProps {
+export interface RowActionsProps {
   readonly actions: readonly Action[]
   readonly row: Row
   /** Name of the row, for screen readers. */

@@ -6,31 +6,30 @@ import { Link, useLocation, useSearchParams } from 'wouter'
 import { useLanguage } from '../../app/app.tsx'
 import { CallFailure } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
-import { removeView, shareView } from '../api/operations.ts'
+import { lookups, removeView, shareView } from '../api/operations.ts'
 import type { ListPage } from '../api/page-types.ts'
 import { useWrite } from '../api/use-write.ts'
 import { maxViewNameLength, maxViews } from '../shell/kept.ts'
 import { useUserPreferences } from '../shell/kept-context.ts'
 import { toasts } from '../shell/toasts.ts'
 import dialog from './forms/dialog.module.css'
-import { Dialog } from './forms/dialog.tsx'
+import { Dialog, DialogButtons } from './forms/dialog.tsx'
 import { dropdown } from './forms/label-picker.tsx'
-import { addressOfView, searchOfView } from './list-state.ts'
+import { addressOfView, nameOfView, searchOfView } from './list-state.ts'
 
 /** Address of a list with all rows, which is not replaced by the default view. */
 const allRows = 'all'
 
 /** Opens the default view of the user's roles if the address has no query. */
-export function useDefaultView({ id, shared }: ListPage) {
+export function useDefaultView({ shared }: ListPage) {
   const [params] = useSearchParams()
   const [, go] = useLocation()
   const isOpened = useRef(false)
   useEffect(() => {
     const first = shared.views.find(({ isDefault }) => isDefault)
-    if (!isOpened.current && params.size === 0 && first !== undefined)
-      go(addressOfView({ page: id, search: first.search }), { replace: true })
+    if (!isOpened.current && params.size === 0 && first !== undefined) go(addressOfView(first), { replace: true })
     isOpened.current = true
-  }, [id, shared, params, go])
+  }, [shared, params, go])
 }
 
 /**
@@ -50,9 +49,11 @@ export function SavedViews({ page }: { readonly page: ListPage }) {
   const current = own.find((view) => view.search === search)
   const currentShared = shared.find((view) => view.search === search)
   const shown = current ?? currentShared
-  const reread = () => client.invalidateQueries({ queryKey: ['page', page.id] })
+  const reread = () => {
+    for (const key of [['page', page.id], [lookups.path]]) void client.invalidateQueries({ queryKey: key })
+  }
   const unshare = useWrite((signal, id: number) => api.call(removeView, { params: { id }, signal }), {
-    onSuccess: () => void reread(),
+    onSuccess: reread,
     onError(error) {
       if (!(error instanceof CallFailure)) throw error
       toasts.show(error.message || translate('app.failure.unreachable'), { isFailure: true })
@@ -81,12 +82,12 @@ export function SavedViews({ page }: { readonly page: ListPage }) {
           )}
           {[...own, ...shared].map((view) => (
             <Menu.Item
-              key={`${'role' in view ? view.role : ''} ${view.name}`}
+              key={nameOfView(view)}
               component={Link}
-              href={addressOfView({ page: page.id, search: view.search })}
+              href={addressOfView(view)}
               aria-current={view === shown ? 'true' : undefined}
             >
-              {'role' in view ? `${view.name} · ${view.role}` : view.name}
+              {nameOfView(view)}
             </Menu.Item>
           ))}
           {own.length + shared.length > 0 && <Menu.Divider />}
@@ -113,7 +114,7 @@ export function SavedViews({ page }: { readonly page: ListPage }) {
           search={search}
           names={own.map(({ name }) => name)}
           onSave={(name) => kept.save({ name, page: page.id, search })}
-          onShared={() => void reread()}
+          onShared={reread}
           onClose={() => setNaming(false)}
         />
       )}
@@ -198,14 +199,11 @@ function NameDialog({ page, search, names, onSave, onShared, onClose }: NameDial
             onChange={(event) => setDefault(event.currentTarget.checked)}
           />
         )}
-        <div className={dialog.buttons}>
-          <Button variant="default" onClick={onClose}>
-            {translate('admin.cancel')}
-          </Button>
+        <DialogButtons onCancel={onClose}>
           <Button type="submit" disabled={name === ''} loading={share.isPending}>
             {translate('admin.save')}
           </Button>
-        </div>
+        </DialogButtons>
       </form>
     </Dialog>
   )

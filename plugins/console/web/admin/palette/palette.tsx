@@ -5,9 +5,10 @@ import { type KeyboardEvent, type MouseEvent, useEffect, useId, useRef, useState
 import { Link } from 'wouter'
 import { useLanguage } from '../../app/app.tsx'
 import { useApi } from '../api/context.tsx'
-import type { Navigation } from '../api/page-types.ts'
-import { ownPageQuery, ownPages, type PaletteEntry } from '../own/own-pages.tsx'
-import { addressOfView, searchName } from '../pages/list-state.ts'
+import type { Navigation, OwnPageView, SharedView } from '../api/page-types.ts'
+import { pageQuery } from '../api/use-page.ts'
+import { ownPages, type PaletteEntry } from '../own/own-pages.tsx'
+import { addressOfView, nameOfView, searchName } from '../pages/list-state.ts'
 import type { SavedView } from '../shell/kept.ts'
 import { useUserPreferences } from '../shell/kept-context.ts'
 import classes from './palette.module.css'
@@ -58,7 +59,7 @@ function Search({ navigation, onClose, onShortcuts }: Omit<PaletteProps, 'isOpen
   const pageEntries = useEntriesOfPages(navigation, isLong ? text : '')
   const records = useRecords(isLong ? text : '')
   const kept = useUserPreferences()
-  const views = viewsThatFit(navigation, kept.views, text, translate('admin.views.title'))
+  const views = viewsThatFit(navigation, [...kept.views, ...records.views], text, translate('admin.views.title'))
   const recent = text === '' ? recentPages(navigation, kept.recent, translate('admin.recent')) : []
   const help =
     text !== '' && !isLong
@@ -229,18 +230,19 @@ function recentPages({ groups }: Navigation, ids: readonly string[], title: stri
   return entries.length === 0 ? [] : [{ id: 'recent', title, entries }]
 }
 
-/** Returns the saved views of this user that match the text and whose pages are visible. */
+/** Returns the views that match the text and whose pages are visible: those of this user, and the shared ones. */
 function viewsThatFit(
   { groups }: Navigation,
-  views: readonly SavedView[],
+  views: readonly (SavedView | SharedView)[],
   text: string,
   title: string,
 ): readonly PaletteGroup[] {
   const titles = new Map(groups.flatMap(({ pages }) => pages.map((page) => [page.id, page.title])))
   const entries = views.flatMap((view) => {
     const description = titles.get(view.page)
-    if (description === undefined || !fits(text, view.name)) return []
-    return [{ id: `view ${view.page} ${view.name}`, label: view.name, description, href: addressOfView(view) }]
+    const label = nameOfView(view)
+    if (description === undefined || !fits(text, label)) return []
+    return [{ id: `view ${view.page} ${label}`, label, description, href: addressOfView(view) }]
   })
   return entries.length === 0 ? [] : [{ id: 'views', title, entries }]
 }
@@ -277,7 +279,7 @@ function useEntriesOfPages(navigation: Navigation, text: string) {
       staleTime: 60_000,
       retry: false,
       queryFn: async ({ signal }: { signal: AbortSignal }) => {
-        const page = await client.fetchQuery(ownPageQuery(api, id, language))
+        const page = await client.fetchQuery(pageQuery<OwnPageView>(api, id, language))
         return (await palette()).default(api, page, signal)
       },
     })),

@@ -1,9 +1,11 @@
 import { useDebouncedValue } from '@mantine/hooks'
-import { useQueries, useQuery } from '@tanstack/react-query'
+import { useQueries } from '@tanstack/react-query'
 import { useLanguage } from '../../app/app.tsx'
 import { useApi } from '../api/context.tsx'
 import { lookups } from '../api/operations.ts'
+import type { SharedView } from '../api/page-types.ts'
 import { type Row, valueAt } from '../api/row-values.ts'
+import { useOperation } from '../api/use-operation.ts'
 import type { PaletteEntry } from '../own/own-pages.tsx'
 import type { Formats } from '../pages/formats.ts'
 import { searchName } from '../pages/list-state.ts'
@@ -26,6 +28,8 @@ const turns = new ConcurrencyLimit(4)
 
 interface Records {
   readonly groups: readonly PaletteGroup[]
+  /** Views that are shared with a role of the user. */
+  readonly views: readonly SharedView[]
   /** Titles of the lists that have not responded yet (`waiting`), and of those that failed (`failed`). */
   readonly waiting: readonly string[]
   readonly failed: readonly string[]
@@ -42,9 +46,7 @@ export function useRecords(text: string): Records {
   const formats = useFormats()
   const [settled] = useDebouncedValue(text, typingMs)
   const isWanted = text !== ''
-  const lists = useQuery({
-    queryKey: ['lookups', language],
-    queryFn: ({ signal }) => api.call<{ readonly items: readonly Lookup[] }>(lookups, { signal }),
+  const lists = useOperation<{ readonly items: readonly Lookup[]; readonly views: readonly SharedView[] }>(lookups, {
     enabled: isWanted,
     staleTime: 5 * 60_000,
   })
@@ -75,6 +77,7 @@ export function useRecords(text: string): Records {
         ? []
         : [groupOf(lookup, way, text, data, formats)]
     }),
+    views: (isWanted && lists.data?.views) || [],
     waiting,
     failed: titles(({ isError, isFetching }) => isError && !isFetching),
     isLost: isWanted && lists.isError,

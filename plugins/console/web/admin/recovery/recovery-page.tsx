@@ -1,13 +1,13 @@
 import { Anchor, Button, PasswordInput, TextInput } from '@mantine/core'
-import { type FormEvent, type ReactNode, useState } from 'react'
+import { type FormEvent, type ReactNode, useEffect, useState } from 'react'
 import { useLanguage } from '../../app/app.tsx'
-import { Notice } from '../../app/notice.tsx'
+import { FailureNotice } from '../../app/notice.tsx'
 import { addTexts } from '../../text/texts.ts'
 import { CallFailure } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
 import type { Callable } from '../api/operations.ts'
 import { useWrite } from '../api/use-write.ts'
-import { returnAddress } from '../shell/session/return-address.ts'
+import { forgetReturnAddress, returnAddress } from '../shell/session/return-address.ts'
 import { type RecoveryWay, recoveryAddress } from '../shell/session/session-state.ts'
 import classes from '../shell/session/sign-in.module.css'
 import { SignInCard } from '../shell/session/sign-in.tsx'
@@ -134,14 +134,13 @@ function StepForm({ title, lead, submit, step, onSubmit, children }: StepFormPro
       <form onSubmit={send} className={classes.form}>
         {lead !== undefined && <p>{lead}</p>}
         {error !== null && (
-          <Notice tone="bad" title={translate('recovery.failed')}>
-            <p>
-              {error instanceof CallFailure && error.message !== ''
-                ? error.message
-                : translate('app.failure.unreachable')}
-            </p>
+          <FailureNotice
+            title={translate('recovery.failed')}
+            message={error instanceof CallFailure ? error.message : ''}
+            traceId=""
+          >
             {canRepeat && <Anchor href={recoveryAddress}>{translate('recovery.again')}</Anchor>}
-          </Notice>
+          </FailureNotice>
         )}
         {children}
         <Button type="submit" loading={step.isPending} fullWidth>
@@ -157,12 +156,17 @@ const Done = ({ title, children }: { readonly title: string; readonly children?:
   <SignInCard title={title}>
     <div className={classes.form} role="status">
       {children}
-      <BackLink />
+      {/* A recovery that sent a mail continues with its link. */}
+      <BackLink isEnd={link.token !== ''} />
     </div>
   </SignInCard>
 )
 
-function BackLink() {
+function BackLink({ isEnd = false }: { readonly isEnd?: boolean }) {
   const { translate } = useLanguage()
-  return <Anchor href={returnAddress()}>{translate('recovery.back')}</Anchor>
+  const [address] = useState(returnAddress)
+  useEffect(() => {
+    if (isEnd) forgetReturnAddress()
+  }, [isEnd])
+  return <Anchor href={address}>{translate('recovery.back')}</Anchor>
 }

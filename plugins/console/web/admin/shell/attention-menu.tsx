@@ -1,17 +1,19 @@
-import { ActionIcon, Button, Menu, Modal } from '@mantine/core'
+import { ActionIcon, Menu } from '@mantine/core'
 import { IconDots } from '@tabler/icons-react'
 import { useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
+import { lazy, useState } from 'react'
 import { useLanguage } from '../../app/app.tsx'
+import { Boundary } from '../../app/boundary.tsx'
 import { CallFailure } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
 import { type Account, attention, changeAttention, ownAccount } from '../api/operations.ts'
 import type { Attention, AttentionMark } from '../api/page-types.ts'
 import { useWrite } from '../api/use-write.ts'
-import { LabelPicker } from '../pages/forms/label-picker.tsx'
-import classes from './attention.module.css'
 import { snoozeTimes } from './attention-marks.ts'
 import { toasts } from './toasts.ts'
+
+/** The picker of users is loaded when it is needed, so it is not part of the first view. */
+const Assignment = lazy(() => import('./attention-assignment.tsx'))
 
 interface AttentionMenuProps {
   readonly item: Attention
@@ -78,47 +80,15 @@ export function AttentionMenu({ item, count, isAside }: AttentionMenuProps) {
         </Menu.Dropdown>
       </Menu>
       {isAssigning && (
-        <Assignment
-          {...title}
-          assignee={item.mark?.assigneeUserId ?? null}
-          onChosen={(assigneeUserId) => change.mutate({ assigneeUserId })}
-          onClose={() => setAssigning(false)}
-        />
+        <Boundary>
+          <Assignment
+            {...title}
+            assignee={item.mark?.assigneeUserId ?? null}
+            onChosen={(assigneeUserId) => change.mutate({ assigneeUserId })}
+            onClose={() => setAssigning(false)}
+          />
+        </Boundary>
       )}
     </>
-  )
-}
-
-interface AssignmentProps {
-  readonly title: string
-  readonly assignee: number | null
-  onChosen(userId: number): void
-  onClose(): void
-}
-
-function Assignment({ title, assignee, onChosen, onClose }: AssignmentProps) {
-  const { translate } = useLanguage()
-  const [chosen, setChosen] = useState(assignee === null ? '' : String(assignee))
-  return (
-    <Modal opened title={title} onClose={onClose} centered>
-      <LabelPicker
-        kind={{ labels: 'iam.user' }}
-        title={translate('admin.attention.assigned')}
-        label={translate('admin.attention.assigned')}
-        value={chosen}
-        onChange={(id) => setChosen(id ?? '')}
-      />
-      <div className={classes.buttons}>
-        <Button
-          disabled={chosen === ''}
-          onClick={() => {
-            onChosen(Number(chosen))
-            onClose()
-          }}
-        >
-          {translate('admin.save')}
-        </Button>
-      </div>
-    </Modal>
   )
 }

@@ -8,6 +8,7 @@ import { usePolling } from '../api/live.tsx'
 import { attention } from '../api/operations.ts'
 import type { Attention } from '../api/page-types.ts'
 import { countOf, type Row, type Rows, rowsOf, valueAt } from '../api/row-values.ts'
+import { useOperation } from '../api/use-operation.ts'
 import { LoadFailure } from '../pages/load-state.tsx'
 import { Reference } from '../pages/reference-cell.tsx'
 import { useFormats } from '../pages/shown-value.ts'
@@ -22,10 +23,7 @@ const everyMs = 15_000
 export function useAttention(place: NonNullable<Attention['place']>) {
   const api = useApi()
   const polling = usePolling()
-  const declared = useQuery({
-    queryKey: [attention.path],
-    queryFn: ({ signal }) => api.call<{ items: readonly Attention[] }>(attention, { signal }),
-  })
+  const declared = useOperation<{ items: readonly Attention[] }>(attention)
   const items = (declared.data?.items ?? []).filter((item) => (item.place ?? 'overview') === place)
   const answers = useQueries({
     queries: items.map((item) => ({

@@ -24,7 +24,7 @@ export function ConnectionLine({ connection, zone }: ConnectionLineProps) {
   const { translate, language } = useLanguage()
   const api = useApi()
   const client = useQueryClient()
-  const lostAt = useSyncExternalStore(connection.subscribe, connection.lostAt)
+  const lostAt = useSyncExternalStore(connection.subscribe, connection.current)
   const isLost = lostAt !== undefined
   useEffect(() => {
     addEventListener('offline', connection.lose)

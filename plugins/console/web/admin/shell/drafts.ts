@@ -1,27 +1,25 @@
 import { useEffect, useRef, useState, useSyncExternalStore } from 'react'
-
-/** Number of unsaved changes per page. The numbers are lost when the browser page is closed. */
-let counts: ReadonlyMap<string, number> = new Map()
-const listeners = new Set<() => void>()
-
-const subscribe = (listener: () => void) => {
-  listeners.add(listener)
-  return () => listeners.delete(listener)
-}
+import { Store } from '../../app/store.ts'
 
 /** Makes the browser ask for confirmation before unsaved changes are lost. */
 const ask = (event: BeforeUnloadEvent) => event.preventDefault()
 
-export function setUnsaved(pageId: string, count: number): void {
-  if ((counts.get(pageId) ?? 0) === count) return
-  const others = [...counts].filter(([id]) => id !== pageId)
-  counts = new Map(count === 0 ? others : [...others, [pageId, count]])
-  if (counts.size > 0) addEventListener('beforeunload', ask)
-  else removeEventListener('beforeunload', ask)
-  for (const listener of listeners) listener()
+/** Number of unsaved changes per page. The numbers are lost when the browser page is closed. */
+class UnsavedCounts extends Store<ReadonlyMap<string, number>> {
+  change(pageId: string, count: number): void {
+    if ((this.current().get(pageId) ?? 0) === count) return
+    const others = [...this.current()].filter(([id]) => id !== pageId)
+    this.set(new Map(count === 0 ? others : [...others, [pageId, count]]))
+    if (this.current().size > 0) addEventListener('beforeunload', ask)
+    else removeEventListener('beforeunload', ask)
+  }
 }
 
-export const useUnsaved = (): ReadonlyMap<string, number> => useSyncExternalStore(subscribe, () => counts)
+const unsaved = new UnsavedCounts(new Map())
+
+export const setUnsaved = (pageId: string, count: number): void => unsaved.change(pageId, count)
+
+export const useUnsaved = (): ReadonlyMap<string, number> => useSyncExternalStore(unsaved.subscribe, unsaved.current)
 
 /**
  * Keeps unsaved input while its form is closed by a navigation such as Back, and across a reload of the page: after an

@@ -1,3 +1,5 @@
+import { Store } from '../../app/store.ts'
+
 /** A saved view of a list. */
 export interface SavedView {
   readonly name: string
@@ -53,28 +55,20 @@ const nothing: Choices = { views: [], favourites: [], recent: [], lists: {}, zon
  * Choices of one user in one browser. They are not sent to the server. All stored data is validated when it is read.
  * Without a storage, the choices are lost when the page is closed.
  */
-export class UserPreferences {
+export class UserPreferences extends Store<Choices> {
   #storage: Storage | undefined
   readonly #key: string
-  readonly #listeners = new Set<() => void>()
-  #choices = nothing
 
   /** @param key unique for each user of each product at this origin */
   constructor(storage: Storage | undefined, key: string) {
+    super(nothing)
     this.#storage = storage
     this.#key = key
-    this.#choices = this.#read()
-  }
-
-  readonly current = (): Choices => this.#choices
-
-  readonly subscribe = (listener: () => void): (() => void) => {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
+    this.reread()
   }
 
   /** Reads the choices again after another tab has written them. */
-  readonly reread = (): void => this.#set(this.#read())
+  readonly reread = (): void => this.set(this.#read())
 
   /**
    * Saves a view. It replaces a view of the same list with the same name. Returns false if there are too many views, or
@@ -123,7 +117,7 @@ export class UserPreferences {
   #read(): Choices {
     try {
       return this.#storage === undefined
-        ? this.#choices
+        ? this.current()
         : choicesOf(JSON.parse(this.#storage.getItem(this.#key) ?? '{}'))
     } catch {
       return nothing
@@ -137,12 +131,7 @@ export class UserPreferences {
       // The browser has no storage, or the storage is full.
       this.#storage = undefined
     }
-    this.#set(choices)
-  }
-
-  #set(choices: Choices): void {
-    this.#choices = choices
-    for (const listener of this.#listeners) listener()
+    this.set(choices)
   }
 }
 

@@ -1,6 +1,6 @@
 import { Modal } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { lazy, type ReactNode, Suspense, useEffect, useRef, useState, useSyncExternalStore } from 'react'
+import { lazy, type ReactNode, useEffect, useRef, useState, useSyncExternalStore } from 'react'
 import { Redirect, Route, Router, Switch, useLocation } from 'wouter'
 import { menusId, siteName, useLanguage } from '../../app/app.tsx'
 import { Boundary } from '../../app/boundary.tsx'
@@ -192,6 +192,7 @@ function PageOfAddress({
       <PlaceTabs places={places} pageId={pageId} />
       <Boundary
         resetKey={address}
+        waiting={<div className={classes.blank} aria-busy="true" />}
         place={(notice) => (
           <>
             <h1 className="visually-hidden">{siteName}</h1>
@@ -199,24 +200,22 @@ function PageOfAddress({
           </>
         )}
       >
-        <Suspense fallback={<div className={classes.blank} aria-busy="true" />}>
-          <Switch>
-            <Route path="/">
-              <Home account={account} session={session} />
-            </Route>
-            <Route path="/:page/:id?">
-              {({ page, id }) => {
-                const now = successorOf(places, decodeURIComponent(page))
-                if (now !== undefined) return <Redirect to={`/${now}`} replace />
-                return Object.hasOwn(ownPages, decodeURIComponent(page)) ? (
-                  <OwnPage key={page} id={decodeURIComponent(page)} />
-                ) : (
-                  <DeclaredPage key={page} page={decodeURIComponent(page)} id={id && decodeURIComponent(id)} />
-                )
-              }}
-            </Route>
-          </Switch>
-        </Suspense>
+        <Switch>
+          <Route path="/">
+            <Home account={account} session={session} />
+          </Route>
+          <Route path="/:page/:id?">
+            {({ page, id }) => {
+              const now = successorOf(places, decodeURIComponent(page))
+              if (now !== undefined) return <Redirect to={`/${now}`} replace />
+              return Object.hasOwn(ownPages, decodeURIComponent(page)) ? (
+                <OwnPage key={page} id={decodeURIComponent(page)} />
+              ) : (
+                <DeclaredPage key={page} page={decodeURIComponent(page)} id={id && decodeURIComponent(id)} />
+              )
+            }}
+          </Route>
+        </Switch>
       </Boundary>
     </>
   )
@@ -240,7 +239,7 @@ const DialogPart = ({ isOpen, onClose, children }: DialogPartProps) => (
       )
     }
   >
-    <Suspense fallback={null}>{children}</Suspense>
+    {children}
   </Boundary>
 )
 

@@ -1,3 +1,5 @@
+import { Store } from '../../app/store.ts'
+
 /** Button of a message. */
 export interface ToastButton {
   readonly label: string
@@ -17,15 +19,6 @@ export interface Toast {
 /** Maximum number of messages. */
 const maxToasts = 3
 
-const listeners = new Set<() => void>()
-let shown: readonly Toast[] = []
-let lastId = 0
-
-function set(toasts: readonly Toast[]): void {
-  shown = toasts
-  for (const listener of listeners) listener()
-}
-
 /** Returns the messages without the surplus: the oldest ones, and first those without a button. */
 function trimmed(all: readonly Toast[]): readonly Toast[] {
   const removable = all.slice(0, -1).filter(({ isHeld }) => !isHeld)
@@ -36,17 +29,21 @@ function trimmed(all: readonly Toast[]): readonly Toast[] {
 }
 
 /** The messages that the page shows, the newest last. */
-export const toasts = {
-  current: () => shown,
-  subscribe(listener: () => void): () => void {
-    listeners.add(listener)
-    return () => listeners.delete(listener)
-  },
+class Toasts extends Store<readonly Toast[]> {
+  #lastId = 0
+
   show(text: string, options: Pick<Toast, 'isFailure' | 'button'> = {}): void {
-    lastId += 1
-    set(trimmed([...shown, { id: lastId, text, ...options }]))
-  },
-  hold: (id: number, isHeld: boolean): void =>
-    set(shown.map((toast) => (toast.id === id ? { ...toast, isHeld } : toast))),
-  remove: (id: number): void => set(shown.filter((toast) => toast.id !== id)),
+    this.#lastId += 1
+    this.set(trimmed([...this.current(), { id: this.#lastId, text, ...options }]))
+  }
+
+  hold(id: number, isHeld: boolean): void {
+    this.set(this.current().map((toast) => (toast.id === id ? { ...toast, isHeld } : toast)))
+  }
+
+  remove(id: number): void {
+    this.set(this.current().filter((toast) => toast.id !== id))
+  }
 }
+
+export const toasts = new Toasts([])

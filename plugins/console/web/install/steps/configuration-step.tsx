@@ -184,15 +184,7 @@ export function ConfigurationStep({ api, values, found, ...on }: ConfigurationSt
     >
       {error !== undefined && <ApiFailureNotice error={error} onRetry={reload} onRejected={onRejected} />}
       {planError !== undefined && <ApiFailureNotice error={planError} onRetry={check} onRejected={onRejected} />}
-      {general.length > 0 && (
-        <Notice tone="bad" title={translate('configuration.general')}>
-          <ul>
-            {general.map((message) => (
-              <li key={message}>{message}</li>
-            ))}
-          </ul>
-        </Notice>
-      )}
+      {general.length > 0 && <Notice tone="bad" title={translate('configuration.general')} items={general} />}
       {data === undefined && isLoading && (
         <p className={classes.loading} role="status">
           <Loader size="sm" /> {translate('configuration.loading')}

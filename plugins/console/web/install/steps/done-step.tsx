@@ -65,7 +65,7 @@ interface DoneStepProps {
 /** Step 4 of the installer: reports that the product is installed, and links to its pages. */
 export function DoneStep({ api, installation, isSignedIn }: DoneStepProps) {
   const { translate } = useLanguage()
-  const { records, message } = useSyncExternalStore(installation.subscribe, installation.snapshot)
+  const { records, message } = useSyncExternalStore(installation.subscribe, installation.current)
   const { data: status } = useLoaded(useCallback(() => whenServing(() => api.status()), [api]))
   const load = async () => {
     const names = await whenServing(() => api.entries())
@@ -100,13 +100,11 @@ export function DoneStep({ api, installation, isSignedIn }: DoneStepProps) {
         {translate('done.closed.text')}
       </Notice>
       {warnings.length > 0 && (
-        <Notice tone="warn" title={translate('done.warnings', { count: warnings.length })}>
-          <ul>
-            {warnings.map(({ id, message }) => (
-              <li key={id}>{message}</li>
-            ))}
-          </ul>
-        </Notice>
+        <Notice
+          tone="warn"
+          title={translate('done.warnings', { count: warnings.length })}
+          items={warnings.map(({ message }) => message)}
+        />
       )}
       {entries.length > 0 && <h2 className={classes.heading}>{translate('done.next')}</h2>}
       <ul className={classes.entries}>

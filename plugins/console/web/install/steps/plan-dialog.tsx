@@ -54,13 +54,11 @@ export function PlanDialog({ plan, groups, onClose, onInstall }: PlanDialogProps
           </Notice>
         )}
         {warnings.length > 0 && (
-          <Notice tone="warn" title={translate('plan.warnings', { count: warnings.length })}>
-            <ul>
-              {warnings.map(({ code, message }) => (
-                <li key={code}>{message}</li>
-              ))}
-            </ul>
-          </Notice>
+          <Notice
+            tone="warn"
+            title={translate('plan.warnings', { count: warnings.length })}
+            items={warnings.map(({ message }) => message)}
+          />
         )}
         <table className={classes.table}>
           <caption className="visually-hidden">{translate('plan.title')}</caption>

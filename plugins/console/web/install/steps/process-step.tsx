@@ -47,7 +47,7 @@ interface ProcessStepProps {
 /** Step 3 of the installer: shows the progress of the installation, also across a restart of the product. */
 export function ProcessStep({ api, installation, ...on }: ProcessStepProps) {
   const { translate, language } = useLanguage()
-  const state = useSyncExternalStore(installation.subscribe, installation.snapshot)
+  const state = useSyncExternalStore(installation.subscribe, installation.current)
   const { phase, records } = state
   // biome-ignore lint/correctness/useExhaustiveDependencies: the server responds in the language of the page
   const load = useCallback(() => api.steps(), [api, language])
@@ -131,13 +131,11 @@ function Explanation({ state, steps }: { readonly state: InstallationState; read
   }
   if (state.phase === 'overdue') {
     return (
-      <Notice tone="warn" title={translate('process.overdue.notice')}>
-        <ul>
-          <li>{translate('process.overdue.log')}</li>
-          <li>{translate('process.overdue.start')}</li>
-          <li>{translate('process.overdue.file')}</li>
-        </ul>
-      </Notice>
+      <Notice
+        tone="warn"
+        title={translate('process.overdue.notice')}
+        items={(['log', 'start', 'file'] as const).map((name) => translate(`process.overdue.${name}`))}
+      />
     )
   }
   if (state.phase !== 'failed') return null

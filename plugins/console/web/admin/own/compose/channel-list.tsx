@@ -1,7 +1,7 @@
-import { lazy, Suspense } from 'react'
+import { lazy } from 'react'
 import { useLanguage } from '../../../app/app.tsx'
 import { Boundary } from '../../../app/boundary.tsx'
-import { LoadFailure, Waiting } from '../../pages/load-state.tsx'
+import { LoadFailure, LoadState, Waiting } from '../../pages/load-state.tsx'
 import { AudienceText } from './audience-text.tsx'
 import classes from './compose.module.css'
 import { isPassing, type useAudience, type usePreviews } from './compose-queries.ts'
@@ -24,10 +24,8 @@ function Mail({ preview, name }: ShownProps) {
       {html === null ? (
         <p className={classes.text}>{content}</p>
       ) : (
-        <Boundary>
-          <Suspense fallback={<Waiting lines={1} height={240} />}>
-            <HtmlFrame html={html} title={`${name}: ${subject}`} />
-          </Suspense>
+        <Boundary waiting={<Waiting lines={1} height={240} />}>
+          <HtmlFrame html={html} title={`${name}: ${subject}`} />
         </Boundary>
       )}
     </div>
@@ -95,7 +93,7 @@ export function ChannelList({ previews, audience, isEmpty, nameOf }: ChannelList
     >
       <h2>{translate('compose.previews')}</h2>
       {isEmpty && <p className={classes.hint}>{translate('compose.nothing')}</p>}
-      {audience.error !== null && <LoadFailure error={audience.error} onRetry={() => void audience.refetch()} />}
+      <LoadState of={audience} />
       {previews.map(({ channel, preview, error, retry }) => {
         const who = audience.data?.find((one) => one.channel === channel)
         const locale = preview?.templateLocale ?? null

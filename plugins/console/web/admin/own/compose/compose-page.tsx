@@ -8,6 +8,7 @@ import type { PendingKeys } from '../../api/call.ts'
 import { useApi } from '../../api/context.tsx'
 import { type Account, ownAccount } from '../../api/operations.ts'
 import type { Form, OwnPageView } from '../../api/page-types.ts'
+import { useOperation } from '../../api/use-operation.ts'
 import { useWrite } from '../../api/use-write.ts'
 import { ApiResponse } from '../../pages/facts.tsx'
 import { Dialog } from '../../pages/forms/dialog.tsx'
@@ -15,8 +16,8 @@ import { useDiscardQuestion } from '../../pages/forms/discard-question.tsx'
 import type { Typed } from '../../pages/forms/field-values.ts'
 import { FormFields, isSecretField } from '../../pages/forms/form-fields.tsx'
 import { useFormState } from '../../pages/forms/form-state.ts'
-import list from '../../pages/list-view.module.css'
-import { LoadFailure, Waiting } from '../../pages/load-state.tsx'
+import { LoadState } from '../../pages/load-state.tsx'
+import { PageHead } from '../../pages/page-head.tsx'
 import { keepDraft, takeDraft } from '../../shell/drafts.ts'
 import { ChannelList } from './channel-list.tsx'
 import classes from './compose.module.css'
@@ -31,25 +32,14 @@ addTexts({ en, 'zh-CN': zhCN })
 
 /** Lets the user write a message, see it on each channel, and send it now or later. */
 export default function ComposePage({ page }: { readonly page: OwnPageView }) {
-  const { translate, language } = useLanguage()
-  const api = useApi()
+  const { translate } = useLanguage()
   const [attempt, setAttempt] = useState(0)
-  const metadata = useQuery({
-    queryKey: ['getNotificationsSendMetadata', {}, {}, language],
-    queryFn: ({ signal }) => api.call<{ channels: readonly Channel[] }>(operationOf(page, 'metadata'), { signal }),
-  })
+  const metadata = useOperation<{ channels: readonly Channel[] }>(operationOf(page, 'metadata'))
   return (
     <>
-      <div className={list.head}>
-        <div>
-          <h1 className={list.title}>{page.title}</h1>
-          <p className={list.lead}>{translate('compose.lead')}</p>
-        </div>
-      </div>
-      {metadata.error !== null && <LoadFailure error={metadata.error} onRetry={() => void metadata.refetch()} />}
-      {metadata.data === undefined || page.form === undefined ? (
-        metadata.error === null && <Waiting lines={5} height={40} />
-      ) : (
+      <PageHead title={page.title} lead={translate('compose.lead')} />
+      <LoadState of={metadata} lines={5} height={40} />
+      {metadata.data !== undefined && page.form !== undefined && (
         <MessageForm
           key={attempt}
           page={page}

@@ -1,3 +1,4 @@
+import type { DataOf } from '@plinth/client'
 import type { Operation, OwnPageView } from '../../api/page-types.ts'
 
 /** Ids of the operations of the page. */
@@ -8,41 +9,16 @@ export const operationIds = {
   send: 'postNotificationsSend',
 } as const
 
-export interface Channel {
-  readonly code: string
-  readonly displayName: string
-  readonly isDefault: boolean
-}
+export type Channel = DataOf<typeof operationIds.metadata>['channels'][number]
 
-/** The message on one channel. */
-export interface Preview {
-  readonly subject: string
-  readonly content: string
-  readonly html: string | null
-  readonly variables: readonly { readonly name: string; readonly needed: boolean }[]
-  /** Language of the template that is used; null if no template fits. */
-  readonly templateLocale: string | null
-}
-
+/** The message on one channel. `templateLocale` is null if no template fits. */
+export type Preview = DataOf<typeof operationIds.preview>
 export type Variables = Preview['variables']
 
 /** Numbers of users who get a message on one channel, and who do not. */
-export interface Audience {
-  readonly channel: string
-  readonly enabled: boolean
-  readonly audience: 'users' | 'fixed' | 'none'
-  readonly reached: number
-  readonly withoutAddress: number
-  readonly withoutAddressIds: readonly number[]
-  readonly unwanted: number
-  readonly quiet: number
-}
+export type Audience = DataOf<typeof operationIds.audience>[number]
 
-export interface SendResult {
-  readonly channel: string
-  /** True if the message is stored and is sent later. */
-  readonly queued?: boolean
-}
+export type SendResult = DataOf<typeof operationIds.send>[number]
 
 /** Returns an operation of the page. The page checks `allowed` before it calls one. */
 export const operationOf = (page: OwnPageView, id: keyof typeof operationIds) =>

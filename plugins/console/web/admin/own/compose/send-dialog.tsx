@@ -10,7 +10,7 @@ import type { Form } from '../../api/page-types.ts'
 import { useWrite } from '../../api/use-write.ts'
 import { ApiResponse } from '../../pages/facts.tsx'
 import dialog from '../../pages/forms/dialog.module.css'
-import { Dialog } from '../../pages/forms/dialog.tsx'
+import { Dialog, DialogButtons } from '../../pages/forms/dialog.tsx'
 import { resultOfWrite } from '../../pages/forms/write-outcome.ts'
 import { useFormats } from '../../pages/shown-value.ts'
 import { toasts } from '../../shell/toasts.ts'
@@ -117,14 +117,11 @@ export function SendDialog({
             ))}
           </dl>
           {failure !== undefined && <FailureNotice message={failure.message} traceId={failure.traceId} />}
-          <div className={dialog.buttons}>
-            <Button variant="default" onClick={onClose}>
-              {translate('compose.confirm.back')}
-            </Button>
+          <DialogButtons cancel={translate('compose.confirm.back')} onCancel={onClose}>
             <Button data-autofocus loading={send.isPending} onClick={() => send.mutate()}>
               {translate(time === undefined ? 'compose.send' : 'compose.schedule')}
             </Button>
-          </div>
+          </DialogButtons>
         </div>
       ) : (
         <div className={classes.confirm} role="status">

@@ -1,17 +1,18 @@
 import { Button } from '@mantine/core'
 import { IconHistory } from '@tabler/icons-react'
-import { useQuery } from '@tanstack/react-query'
 import { useDeferredValue, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
 import { Link, useSearchParams } from 'wouter'
 import { useLanguage } from '../../../app/app.tsx'
 import { Notice } from '../../../app/notice.tsx'
 import { addTexts } from '../../../text/texts.ts'
-import { useApi } from '../../api/context.tsx'
-import type { Operation, OwnPageView } from '../../api/page-types.ts'
+import type { OwnPageView } from '../../api/page-types.ts'
+import { useOperation } from '../../api/use-operation.ts'
 import { useWhyNot } from '../../api/why-not.ts'
-import list from '../../pages/list-view.module.css'
-import { LoadFailure, Waiting } from '../../pages/load-state.tsx'
+import { withParameters } from '../../pages/list-state.ts'
+import { LoadState, NothingFound } from '../../pages/load-state.tsx'
+import { PageHead } from '../../pages/page-head.tsx'
 import { useSite } from '../../shell/site-context.ts'
+import { type Centre, CentreContext, useCentre } from './centre-context.ts'
 import classes from './config-centre.module.css'
 import { draft, useDraft } from './config-draft.ts'
 import {
@@ -39,49 +40,50 @@ const addressMs = 300
 /** Shows every key of the product. The user can search and change keys, and saves the changes with a reason. */
 export default function ConfigCentre({ page }: { readonly page: OwnPageView }) {
   const { translate, language } = useLanguage()
-  const api = useApi()
-  const keys = useQuery({
-    queryKey: [operationIds.keys, {}, {}, language],
-    queryFn: ({ signal }) => api.call<KeyListView>(page.operations[operationIds.keys] as Operation, { signal }),
-    placeholderData: (last) => last,
-  })
+  const keys = useOperation<KeyListView>(page.operations[operationIds.keys])
   useEffect(() => () => draft.forgetSecrets(), [])
   const groups = useMemo(() => inOrder(keys.data?.groups ?? [], language), [keys.data, language])
   const items = useMemo(() => groups.flatMap((group) => group.items), [groups])
   const titles = useMemo(() => new Map(groups.map(({ group, displayTitle }) => [group, displayTitle])), [groups])
-  const hasHistory = useSite().groups.some(({ pages }) => pages.some(({ id }) => id === historyPage))
+  const byKey = useMemo(() => new Map(items.map((item) => [item.key, item])), [items])
+  const centre = useCentreOf(page)
   return (
-    <>
-      <div className={list.head}>
-        <div>
-          <h1 className={list.title}>{page.title}</h1>
-          <p className={list.lead}>{translate('config.lead')}</p>
-        </div>
-        <Tools page={page} items={items} titles={titles} hasHistory={hasHistory} />
-      </div>
-      {keys.error !== null && <LoadFailure error={keys.error} onRetry={() => void keys.refetch()} />}
-      {keys.data === undefined ? (
-        keys.error === null && <Waiting lines={5} height={64} />
-      ) : (
-        <Keys page={page} items={items} titles={titles} hasHistory={hasHistory} />
-      )}
-    </>
+    <CentreContext value={centre}>
+      <PageHead title={page.title} lead={translate('config.lead')}>
+        <Tools byKey={byKey} titles={titles} />
+      </PageHead>
+      <LoadState of={keys} lines={5} height={64} />
+      {keys.data !== undefined && <Keys {...{ items, byKey, titles }} />}
+    </CentreContext>
   )
 }
 
-interface KeysProps {
-  readonly page: OwnPageView
-  readonly items: readonly ConfigItem[]
-  readonly titles: GroupTitles
-  readonly hasHistory: boolean
+/** Returns what the user may do on the page. */
+function useCentreOf({ operations }: OwnPageView): Centre {
+  const hasHistory = useSite().groups.some(({ pages }) => pages.some(({ id }) => id === historyPage))
+  return useMemo(() => {
+    const allowed = (name: keyof typeof operationIds) => {
+      const operation = operations[operationIds[name]]
+      return operation?.allowed ? operation : undefined
+    }
+    const [history, rollback] = [allowed('history'), allowed('rollback')]
+    const earlier = history && rollback && { history, rollback }
+    return { operations, maySave: allowed('save') !== undefined, verification: allowed('verify'), hasHistory, earlier }
+  }, [operations, hasHistory])
 }
 
-function Tools({ page, items, titles, hasHistory }: KeysProps) {
+interface KeysProps {
+  readonly items: readonly ConfigItem[]
+  readonly byKey: ReadonlyMap<string, ConfigItem>
+  readonly titles: GroupTitles
+}
+
+function Tools({ byKey, titles }: Omit<KeysProps, 'items'>) {
   const { translate } = useLanguage()
-  const byKey = useMemo(() => new Map(items.map((item) => [item.key, item])), [items])
-  const exported = page.operations[operationIds.exported]
+  const { operations, hasHistory } = useCentre()
+  const exported = operations[operationIds.exported]
   return (
-    <div className={classes.tools}>
+    <>
       {hasHistory && (
         <Button
           component={Link}
@@ -94,13 +96,14 @@ function Tools({ page, items, titles, hasHistory }: KeysProps) {
         </Button>
       )}
       {exported !== undefined && <ExportButton operation={exported} />}
-      <ImportButton page={page} items={byKey} titles={titles} />
-    </div>
+      <ImportButton items={byKey} titles={titles} />
+    </>
   )
 }
 
-function Keys({ page, items, titles, hasHistory }: KeysProps) {
+function Keys({ items, byKey, titles }: KeysProps) {
   const { translate } = useLanguage()
+  const { operations } = useCentre()
   const whyNot = useWhyNot()
   const address = useAddress()
   const { changes, forgotten } = useDraft()
@@ -115,20 +118,13 @@ function Keys({ page, items, titles, hasHistory }: KeysProps) {
   const found = useMemo(() => items.filter(query.matches), [items, query])
   const { group, key: openKey, toggle, setGroup } = address
   const shown = useMemo(() => (group === '' ? found : found.filter((item) => item.group === group)), [found, group])
-  const byKey = useMemo(() => new Map(items.map((item) => [item.key, item])), [items])
-  const save = page.operations[operationIds.save]
-  const verification = page.operations[operationIds.verify]
-  const { [operationIds.history]: history, [operationIds.rollback]: rollback } = page.operations
-  const earlier = useMemo(
-    () => (history?.allowed && rollback?.allowed ? { history, rollback } : undefined),
-    [history, rollback],
-  )
+  const save = operations[operationIds.save]
   const waiting = useMemo(() => items.filter(({ pendingRestart }) => pendingRestart).length, [items])
   const broken = useMemo(
     () => items.filter(({ problem, refused }) => (problem ?? refused) !== undefined).length,
     [items],
   )
-  const instances = useInstances(page.operations[operationIds.instances])
+  const instances = useInstances()
   const behind = instances?.items.filter(({ upToDate }) => !upToDate).length ?? 0
   return (
     <div className={classes.page}>
@@ -165,30 +161,14 @@ function Keys({ page, items, titles, hasHistory }: KeysProps) {
       <div className={classes.columns}>
         <GroupChoice items={found} titles={titles} group={group} onChange={setGroup} />
         {shown.length === 0 ? (
-          <div className={list.empty}>
-            <p>{translate('admin.empty.filtered')}</p>
-            <Button
-              variant="default"
-              size="sm"
-              onClick={() => {
-                setText('')
-                setGroup('')
-              }}
-            >
-              {translate('admin.empty.clear')}
-            </Button>
-          </div>
-        ) : (
-          <KeyList
-            items={shown}
-            titles={titles}
-            openKey={openKey}
-            maySave={save?.allowed === true}
-            verification={verification?.allowed ? verification : undefined}
-            hasHistory={hasHistory}
-            earlier={earlier}
-            onToggle={toggle}
+          <NothingFound
+            onClear={() => {
+              setText('')
+              setGroup('')
+            }}
           />
+        ) : (
+          <KeyList items={shown} titles={titles} openKey={openKey} onToggle={toggle} />
         )}
       </div>
       {changes.size > 0 && (
@@ -201,13 +181,7 @@ function Keys({ page, items, titles, hasHistory }: KeysProps) {
         />
       )}
       {open !== undefined && (
-        <ReviewDialog
-          page={page}
-          items={byKey}
-          titles={titles}
-          savesNow={open === 'save'}
-          onClose={() => setOpen(undefined)}
-        />
+        <ReviewDialog items={byKey} titles={titles} savesNow={open === 'save'} onClose={() => setOpen(undefined)} />
       )}
     </div>
   )
@@ -250,17 +224,7 @@ function useAddress() {
   })
   const [writers] = useState(() => {
     const write = (change: (last: URLSearchParams) => Readonly<Record<string, string>>) =>
-      latest.current(
-        (last) => {
-          const written = new URLSearchParams(last)
-          for (const [name, value] of Object.entries(change(last))) {
-            if (value === '') written.delete(name)
-            else written.set(name, value)
-          }
-          return written
-        },
-        { replace: true },
-      )
+      latest.current((last) => withParameters(last, change(last)), { replace: true })
     return {
       setSearch: (q: string) => write(() => ({ q })),
       setGroup: (group: string) => write(() => ({ group, key: '' })),

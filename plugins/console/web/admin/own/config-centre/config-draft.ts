@@ -1,4 +1,5 @@
 import { useSyncExternalStore } from 'react'
+import { Store } from '../../../app/store.ts'
 import { type Schema, writtenOf } from '../../../field/schema-rules.ts'
 import { keepDraft, setUnsaved, takeDraft } from '../../shell/drafts.ts'
 import type { ConfigItem, KeyProblem } from './config-types.ts'
@@ -52,22 +53,14 @@ const isSame = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(
  * Unsaved changes of keys. They are kept in the memory of the browser page, so they remain while the user opens other
  * pages of the back office. Secrets are removed when the user leaves the config centre.
  */
-class ConfigDraft {
+class ConfigDraft extends Store<DraftState> {
   readonly #pageId: string
-  readonly #listeners = new Set<() => void>()
-  #state = nothing
 
   constructor(pageId: string) {
+    super(nothing)
     this.#pageId = pageId
     for (const change of takeDraft<readonly DraftChange[]>(pageId) ?? []) this.#put(change)
     keepDraft(pageId, () => this.#kept())
-  }
-
-  readonly current = (): DraftState => this.#state
-
-  readonly subscribe = (listener: () => void): (() => void) => {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
   }
 
   /** Records typed input. Input that equals the existing value is not a change. */
@@ -77,7 +70,7 @@ class ConfigDraft {
     const isBegun = typeof typed === 'object' && JSON.stringify(typed).includes('""')
     const isBack = item.sensitive ? written === '' : !isBegun && isSame(written, shownValue(item))
     if (isBack) this.drop([item.key])
-    else this.#put({ key: item.key, action: 'set', typed, was: this.#state.changes.get(item.key)?.was ?? item })
+    else this.#put({ key: item.key, action: 'set', typed, was: this.current().changes.get(item.key)?.was ?? item })
   }
 
   /** Records that the stored value will be removed. */
@@ -94,17 +87,17 @@ class ConfigDraft {
   drop(keys: readonly string[]): void {
     const gone = new Set(keys)
     const left = <T>(from: ReadonlyMap<string, T>) => new Map([...from].filter(([key]) => !gone.has(key)))
-    this.#set({ ...this.#state, changes: left(this.#state.changes), faults: left(this.#state.faults) })
+    this.set({ ...this.current(), changes: left(this.current().changes), faults: left(this.current().faults) })
   }
 
   clear(): void {
     takeDraft(reasonDraft)
-    this.#set(nothing)
+    this.set(nothing)
   }
 
   /** Removes changes that are already stored. Whether a secret is stored is unknown. */
   settle(items: ReadonlyMap<string, ConfigItem>): void {
-    const stored = conflictsOf(this.#state.changes.values(), items).filter(
+    const stored = conflictsOf(this.current().changes.values(), items).filter(
       ({ change, now }) => !now.sensitive && isSame(sentChange(change).value, now.stored?.value),
     )
     if (stored.length > 0) this.drop(stored.map(({ change }) => change.key))
@@ -112,45 +105,44 @@ class ConfigDraft {
 
   /** Makes the current stored values the new basis of the changes. */
   rebase(items: readonly ConfigItem[]): void {
-    const changes = new Map(this.#state.changes)
+    const changes = new Map(this.current().changes)
     for (const item of items) {
       const change = changes.get(item.key)
       if (change !== undefined) changes.set(item.key, { ...change, was: item })
     }
-    this.#set({ ...this.#state, changes })
+    this.set({ ...this.current(), changes })
   }
 
   refuse(faults: readonly KeyProblem[]): void {
-    this.#set({ ...this.#state, faults: new Map(faults.map((problem) => [problem.field, problem])) })
+    this.set({ ...this.current(), faults: new Map(faults.map((problem) => [problem.field, problem])) })
   }
 
   /** Removes all secrets from the draft. */
   forgetSecrets(): void {
-    const secrets = [...this.#state.changes.values()].filter(({ was, action }) => was.sensitive && action === 'set')
+    const secrets = [...this.current().changes.values()].filter(({ was, action }) => was.sensitive && action === 'set')
     if (secrets.length === 0) return
     this.drop(secrets.map(({ key }) => key))
-    this.#set({ ...this.#state, forgotten: secrets.length })
+    this.set({ ...this.current(), forgotten: secrets.length })
   }
 
   remembered(): void {
-    if (this.#state.forgotten > 0) this.#set({ ...this.#state, forgotten: 0 })
+    if (this.current().forgotten > 0) this.set({ ...this.current(), forgotten: 0 })
   }
 
   #kept(): readonly DraftChange[] | undefined {
-    const changes = [...this.#state.changes.values()].filter(({ was }) => !was.sensitive)
+    const changes = [...this.current().changes.values()].filter(({ was }) => !was.sensitive)
     return changes.length === 0 ? undefined : changes
   }
 
   #put(change: DraftChange): void {
-    const { changes, faults } = this.#state
+    const { changes, faults } = this.current()
     const others = new Map([...faults].filter(([key]) => key !== change.key))
-    this.#set({ forgotten: 0, changes: new Map(changes).set(change.key, change), faults: others })
+    this.set({ forgotten: 0, changes: new Map(changes).set(change.key, change), faults: others })
   }
 
-  #set(state: DraftState): void {
-    this.#state = state
+  protected override set(state: DraftState): void {
+    super.set(state)
     setUnsaved(this.#pageId, state.changes.size)
-    for (const listener of this.#listeners) listener()
   }
 }
 

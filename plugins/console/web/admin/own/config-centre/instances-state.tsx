@@ -2,7 +2,8 @@ import { useQuery } from '@tanstack/react-query'
 import { useLanguage } from '../../../app/app.tsx'
 import { useApi } from '../../api/context.tsx'
 import type { Operation } from '../../api/page-types.ts'
-import type { Instance, Instances } from './config-types.ts'
+import { useCentre } from './centre-context.ts'
+import { type Instance, type Instances, operationIds } from './config-types.ts'
 import classes from './instances-state.module.css'
 
 const lookMs = 1_000
@@ -10,8 +11,9 @@ const lookMs = 1_000
 const maxChecks = 30
 
 /** Returns the running instances. They are polled every second until all of them run the version. */
-export function useInstances(operation: Operation | undefined, version?: number) {
+export function useInstances(version?: number) {
   const api = useApi()
+  const operation = useCentre().operations[operationIds.instances]
   return useQuery({
     queryKey: [operation?.operation, {}, {}, version],
     queryFn: ({ signal }) => api.call<Instances>(operation as Operation, { signal }),
@@ -24,17 +26,9 @@ export function useInstances(operation: Operation | undefined, version?: number)
 }
 
 /** Shows how many instances run a saved version, for example "Applied on 2 of 3". */
-export function InstancesState({
-  operation,
-  version,
-  keys,
-}: {
-  readonly operation: Operation | undefined
-  readonly version: number
-  readonly keys: readonly string[]
-}) {
+export function InstancesState({ version, keys }: { readonly version: number; readonly keys: readonly string[] }) {
   const { translate } = useLanguage()
-  const instances = useInstances(operation, version)
+  const instances = useInstances(version)
   if (instances === undefined || instances.items.length === 0) return null
   const has = (one: Instance) => one.version >= version && !one.refused.some(({ key }) => keys.includes(key))
   const count = instances.items.filter(has).length

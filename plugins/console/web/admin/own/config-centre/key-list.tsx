@@ -2,11 +2,10 @@ import { Button, NativeSelect } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
 import { type KeyboardEvent, memo, startTransition, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
 import { useLanguage } from '../../../app/app.tsx'
-import type { Operation } from '../../api/page-types.ts'
 import { pressed } from '../../shell/shortcuts.ts'
 import { type ConfigItem, type GroupTitles, orphanedGroup } from './config-types.ts'
 import classes from './key-list.module.css'
-import { type EarlierValues, KeyRow } from './key-row.tsx'
+import { KeyRow } from './key-row.tsx'
 
 /**
  * Up to this window width, the list of keys uses the full width. The value must be the same as in
@@ -100,15 +99,11 @@ interface KeyListProps {
   readonly items: readonly ConfigItem[]
   readonly titles: GroupTitles
   readonly openKey: string
-  readonly maySave: boolean
-  readonly verification: Operation | undefined
-  readonly hasHistory: boolean
-  readonly earlier: EarlierValues | undefined
   onToggle(key: string): void
 }
 
 /** Shows the keys below the headings of their groups. Later rows are rendered when the user scrolls near them. */
-export const KeyList = memo(function KeyList({ items, titles, openKey, ...rest }: KeyListProps) {
+export const KeyList = memo(function KeyList({ items, titles, openKey, onToggle }: KeyListProps) {
   const { translate } = useLanguage()
   const list = useRef<HTMLDivElement>(null)
   const openAt = items.findIndex(({ key }) => key === openKey)
@@ -156,7 +151,7 @@ export const KeyList = memo(function KeyList({ items, titles, openKey, ...rest }
           {group === orphanedGroup && <p className={classes.lead}>{translate('config.orphaned-lead')}</p>}
           <ul className={classes.rows}>
             {members.map((item) => (
-              <KeyRow key={item.key} item={item} isOpen={item.key === openKey} {...rest} />
+              <KeyRow key={item.key} item={item} isOpen={item.key === openKey} onToggle={onToggle} />
             ))}
           </ul>
         </section>

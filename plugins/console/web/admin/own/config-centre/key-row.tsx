@@ -15,6 +15,7 @@ import { Copied } from '../../pages/copied.tsx'
 import { useFormats } from '../../pages/shown-value.ts'
 import { pressed } from '../../shell/shortcuts.ts'
 import { toasts } from '../../shell/toasts.ts'
+import { type Centre, useCentre } from './centre-context.ts'
 import { draft, expectedDestinationOf, schemaOf, shownValue, useDraftChange, useProblem } from './config-draft.ts'
 import { type ConfigItem, type HistoryPage, historyPage, type Outcome } from './config-types.ts'
 import classes from './key-row.module.css'
@@ -23,19 +24,12 @@ import { SourceChain, sourceText, ValueText } from './value-text.tsx'
 interface KeyRowProps {
   readonly item: ConfigItem
   readonly isOpen: boolean
-  /** True if this user may save keys. */
-  readonly maySave: boolean
-  /** Operation that verifies a value with the plugin that owns the key; `undefined` if the user may not call it. */
-  readonly verification: Operation | undefined
-  readonly hasHistory: boolean
-  /** Operations that find earlier values; undefined if the user may not call them. */
-  readonly earlier: EarlierValues | undefined
   onToggle(key: string): void
 }
 
 /** Shows one key: its description, its field and the source of its value. */
-export const KeyRow = memo(function KeyRow(props: KeyRowProps) {
-  const { item, isOpen, maySave, verification, hasHistory, earlier, onToggle } = props
+export const KeyRow = memo(function KeyRow({ item, isOpen, onToggle }: KeyRowProps) {
+  const { maySave } = useCentre()
   const { translate } = useLanguage()
   const change = useDraftChange(item.key)
   const row = useRef<HTMLLIElement>(null)
@@ -73,13 +67,7 @@ export const KeyRow = memo(function KeyRow(props: KeyRowProps) {
           )}
           <Marks item={item} />
         </div>
-        <RowMenu
-          item={item}
-          isDrafted={change !== undefined}
-          maySave={maySave}
-          hasHistory={hasHistory}
-          earlier={earlier}
-        />
+        <RowMenu item={item} isDrafted={change !== undefined} />
       </div>
       <Copied text={key}>
         <button
@@ -99,11 +87,7 @@ export const KeyRow = memo(function KeyRow(props: KeyRowProps) {
         </p>
       )}
       {item.deprecated !== undefined && <Deprecation {...item.deprecated} />}
-      {isEditable ? (
-        <EditedValue item={item} id={id} verification={verification} />
-      ) : (
-        <LockedValue item={item} maySave={maySave} />
-      )}
+      {isEditable ? <EditedValue item={item} id={id} /> : <LockedValue item={item} />}
       <State item={item} />
       {isOpen && <SourceChain item={item} />}
     </li>
@@ -135,16 +119,9 @@ const Deprecation = ({ since, replacement, reason = '' }: NonNullable<ConfigItem
 }
 
 /** Shows the field of a key with the errors of its input. */
-function EditedValue({
-  item,
-  id,
-  verification,
-}: {
-  readonly item: ConfigItem
-  readonly id: string
-  readonly verification: Operation | undefined
-}) {
+function EditedValue({ item, id }: { readonly item: ConfigItem; readonly id: string }) {
   const { translate } = useLanguage()
+  const { verification } = useCentre()
   const change = useDraftChange(item.key)
   const fault = useProblem(item.key)
   const schema = schemaOf(item)
@@ -246,8 +223,9 @@ function Verify({ item, value, operation }: { item: ConfigItem; value: unknown; 
 const locks = ['process', 'state', 'safety', 'orphaned', 'permission'] as const
 
 /** Shows a value that cannot be changed on this page, with the reason. */
-function LockedValue({ item, maySave }: { readonly item: ConfigItem; readonly maySave: boolean }) {
+function LockedValue({ item }: { readonly item: ConfigItem }) {
   const { translate } = useLanguage()
+  const { maySave } = useCentre()
   const { editable, env, permission = '', sensitive, source, sources, stored } = item
   const active = sources.find((one) => one.active)
   const lock = knownValueOr(locks, item.locked ?? '', 'safety')
@@ -300,46 +278,30 @@ function State({ item }: { readonly item: ConfigItem }) {
   const { pendingRestart, shadowed, refused, problem, value, sensitive, stored, source, sources } = item
   const isOutrun = change !== undefined && change.was.version !== item.version
   const place = sources.find(({ active }) => active)?.place
-  return (
-    <>
-      {pendingRestart && (
-        <p className={classes.note} data-tone="warn">
-          {translate('config.pending')} <ValueText value={value} isSecret={sensitive} />
-        </p>
-      )}
-      {shadowed && (
-        <p className={classes.note} data-tone="warn">
-          {translate('config.shadowed', { source: sourceText(translate, source ?? ''), place })}{' '}
-          <ValueText value={value} isSecret={sensitive} />
-        </p>
-      )}
-      {refused !== undefined && (
-        <p className={classes.note} data-tone="bad">
-          {translate('config.refused', { reason: refused })}
-        </p>
-      )}
-      {problem !== undefined && (
-        <p className={classes.note} data-tone="bad">
-          {translate('config.problem', { reason: problem })}
-        </p>
-      )}
-      {isOutrun && (
-        <p className={classes.note} data-tone="bad" role="status">
-          {translate('config.outrun', {
-            name: stored?.updatedBy ?? translate('config.fact.other-operator'),
-            time: stored === undefined ? '' : formats.time(stored.updatedAt),
-          })}{' '}
-          <ValueText value={stored?.value} isSecret={sensitive} />
-        </p>
-      )}
-    </>
-  )
-}
-
-/** Operations that find the earlier value of a key. */
-export interface EarlierValues {
-  readonly history: Operation
-  readonly rollback: Operation
+  const notes = [
+    pendingRestart && { tone: 'warn', text: translate('config.pending'), value },
+    shadowed && {
+      tone: 'warn',
+      text: translate('config.shadowed', { source: sourceText(translate, source ?? ''), place }),
+      value,
+    },
+    refused !== undefined && { tone: 'bad', text: translate('config.refused', { reason: refused }) },
+    problem !== undefined && { tone: 'bad', text: translate('config.problem', { reason: problem }) },
+    isOutrun && {
+      tone: 'bad',
+      text: translate('config.outrun', {
+        name: stored?.updatedBy ?? translate('config.fact.other-operator'),
+        time: stored === undefined ? '' : formats.time(stored.updatedAt),
+      }),
+      value: stored?.value,
+      role: 'status',
+    },
+  ].filter((note) => note !== false)
+  return notes.map(({ tone, text, role, ...shown }) => (
+    <p key={text} className={classes.note} data-tone={tone} role={role}>
+      {text} {'value' in shown && <ValueText value={shown.value} isSecret={sensitive} />}
+    </p>
+  ))
 }
 
 /**
@@ -348,7 +310,7 @@ export interface EarlierValues {
  */
 async function previousValue(
   api: ReturnType<typeof useApi>,
-  { history, rollback }: EarlierValues,
+  { history, rollback }: NonNullable<Centre['earlier']>,
   key: string,
   signal: AbortSignal,
 ): Promise<{ readonly value: unknown } | undefined> {
@@ -363,9 +325,6 @@ async function previousValue(
 interface RowMenuProps {
   readonly item: ConfigItem
   readonly isDrafted: boolean
-  readonly maySave: boolean
-  readonly hasHistory: boolean
-  readonly earlier: EarlierValues | undefined
 }
 
 /** A menu of the row. It is created when the user opens it, because most menus are never opened. */
@@ -412,7 +371,8 @@ interface OpenedMenuProps extends RowMenuProps {
 function OpenedMenu({ isOpen, children, onChange, ...props }: OpenedMenuProps) {
   const { translate } = useLanguage()
   const api = useApi()
-  const { item, earlier } = props
+  const { item } = props
+  const { earlier } = useCentre()
   const putBack = useWrite(async (signal) => {
     const found = earlier && (await previousValue(api, earlier, item.key, signal))
     if (found === undefined) toasts.show(translate('config.no-previous'))
@@ -428,8 +388,9 @@ function OpenedMenu({ isOpen, children, onChange, ...props }: OpenedMenuProps) {
   )
 }
 
-function MenuItems({ item, isDrafted, maySave, hasHistory, earlier, onPutBack }: RowMenuProps & { onPutBack(): void }) {
+function MenuItems({ item, isDrafted, onPutBack }: RowMenuProps & { onPutBack(): void }) {
   const { translate } = useLanguage()
+  const { maySave, hasHistory, earlier } = useCentre()
   const { key, env, sensitive, value, stored, editable } = item
   const copy = (text: string) => () => void navigator.clipboard?.writeText(text)
   const written = typeof value === 'string' ? value : JSON.stringify(value ?? '')

@@ -1,16 +1,15 @@
-import { Button, SegmentedControl, TextInput } from '@mantine/core'
-import { IconSearch } from '@tabler/icons-react'
-import { useQuery } from '@tanstack/react-query'
+import { SegmentedControl } from '@mantine/core'
 import { useDeferredValue, useMemo } from 'react'
 import { useSearchParams } from 'wouter'
 import { useLanguage } from '../../../app/app.tsx'
 import { addTexts } from '../../../text/texts.ts'
-import { useApi } from '../../api/context.tsx'
-import type { Operation, OwnPageView } from '../../api/page-types.ts'
-import list from '../../pages/list-view.module.css'
-import { LoadFailure, Waiting } from '../../pages/load-state.tsx'
+import type { OwnPageView } from '../../api/page-types.ts'
+import { useOperation } from '../../api/use-operation.ts'
+import { withParameters } from '../../pages/list-state.ts'
+import { LoadState, NothingFound } from '../../pages/load-state.tsx'
+import { PageHead } from '../../pages/page-head.tsx'
 import { useFormats } from '../../pages/shown-value.ts'
-import tools from '../search-tools.module.css'
+import { SearchTools } from '../search-tools.tsx'
 import {
   type BootStep,
   dependentsOf,
@@ -109,27 +108,13 @@ addTexts({ en, 'zh-CN': zhCN })
  * loaded.
  */
 export default function PluginsPage({ page }: { readonly page: OwnPageView }) {
-  const { translate, language } = useLanguage()
-  const api = useApi()
-  const facts = useQuery({
-    queryKey: [pluginsOperation, {}, {}, language],
-    queryFn: ({ signal }) => api.call<ProductFacts>(page.operations[pluginsOperation] as Operation, { signal }),
-    placeholderData: (last) => last,
-  })
+  const { translate } = useLanguage()
+  const facts = useOperation<ProductFacts>(page.operations[pluginsOperation])
   return (
     <>
-      <div className={list.head}>
-        <div>
-          <h1 className={list.title}>{page.title}</h1>
-          <p className={list.lead}>{translate('plugins.lead')}</p>
-        </div>
-      </div>
-      {facts.error !== null && <LoadFailure error={facts.error} onRetry={() => void facts.refetch()} />}
-      {facts.data === undefined ? (
-        facts.error === null && <Waiting lines={5} height={56} />
-      ) : (
-        <Plugins facts={facts.data} />
-      )}
+      <PageHead title={page.title} lead={translate('plugins.lead')} />
+      <LoadState of={facts} lines={5} height={56} />
+      {facts.data !== undefined && <Plugins facts={facts.data} />}
     </>
   )
 }
@@ -146,18 +131,13 @@ function Plugins({ facts: { product, plugins, timeline } }: { readonly facts: Pr
       <p className={classes.product}>
         <strong>{product.name}</strong> {product.version} · {translate('plugins.count', { count: plugins.length })}
       </p>
-      <div className={tools.tools}>
-        <TextInput
-          type="search"
-          className={tools.search}
-          aria-label={translate('plugins.search')}
-          placeholder={translate('plugins.search-hint')}
-          leftSection={<IconSearch size={18} aria-hidden />}
-          value={search}
-          onChange={(event) => write({ q: event.currentTarget.value })}
-          autoComplete="off"
-          spellCheck={false}
-        />
+      <SearchTools
+        label={translate('plugins.search')}
+        hint={translate('plugins.search-hint')}
+        value={search}
+        onChange={(q) => write({ q })}
+        found={translate('plugins.found', { count: found.length, total: plugins.length })}
+      >
         <SegmentedControl
           aria-label={translate('plugins.view')}
           value={view}
@@ -167,18 +147,8 @@ function Plugins({ facts: { product, plugins, timeline } }: { readonly facts: Pr
             { value: 'boot', label: translate('plugins.boot') },
           ]}
         />
-        <span className={tools.total} role="status">
-          {translate('plugins.found', { count: found.length, total: plugins.length })}
-        </span>
-      </div>
-      {found.length === 0 && (
-        <div className={list.empty}>
-          <p>{translate('admin.empty.filtered')}</p>
-          <Button variant="default" size="sm" onClick={() => write({ q: '' })}>
-            {translate('admin.empty.clear')}
-          </Button>
-        </div>
-      )}
+      </SearchTools>
+      {found.length === 0 && <NothingFound onClear={() => write({ q: '' })} />}
       {found.length > 0 && view === 'boot' && <BootTimeline plugins={found} timeline={timeline} />}
       {found.length > 0 && view !== 'boot' && (
         <ul className={classes.rows}>
@@ -202,17 +172,7 @@ function Plugins({ facts: { product, plugins, timeline } }: { readonly facts: Pr
 function useAddress() {
   const [params, setParams] = useSearchParams()
   const write = (change: Readonly<Record<string, string>>) =>
-    setParams(
-      (last) => {
-        const written = new URLSearchParams(last)
-        for (const [name, value] of Object.entries(change)) {
-          if (value === '') written.delete(name)
-          else written.set(name, value)
-        }
-        return written
-      },
-      { replace: true },
-    )
+    setParams((last) => withParameters(last, change), { replace: true })
   return {
     search: params.get('q') ?? '',
     open: params.get('plugin') ?? '',

@@ -1,13 +1,12 @@
-import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
 import { useLanguage } from '../../../app/app.tsx'
-import { useApi } from '../../api/context.tsx'
 import type { Operation, OwnPageView } from '../../api/page-types.ts'
+import { useOperation } from '../../api/use-operation.ts'
 import { useWhyNot } from '../../api/why-not.ts'
 import { Copied } from '../../pages/copied.tsx'
 import dialog from '../../pages/forms/dialog.module.css'
 import { Dialog } from '../../pages/forms/dialog.tsx'
-import { LoadFailure } from '../../pages/load-state.tsx'
+import { LoadState } from '../../pages/load-state.tsx'
 import type { ProductFacts } from '../product-plugins/plugin-facts.ts'
 import classes from './permission-dialog.module.css'
 import { holds, operationIds, type Permission, type Role, type UsersOfRole, usersPage } from './roles.ts'
@@ -54,20 +53,16 @@ export function PermissionDialog({ page, permission, roles, onClose }: Permissio
 
 /** Shows the routes that require the permission. */
 function Opened({ operation, code }: { readonly operation: Operation | undefined; readonly code: string }) {
-  const { translate, language } = useLanguage()
+  const { translate } = useLanguage()
   const whyNot = useWhyNot()
-  const api = useApi()
-  const facts = useQuery({
-    queryKey: [operationIds.plugins, {}, {}, language],
-    queryFn: ({ signal }) => api.call<ProductFacts>(operation as Operation, { signal }),
+  const facts = useOperation<ProductFacts>(operation, {
     enabled: operation?.allowed === true,
     staleTime: 5 * 60_000,
   })
   if (operation?.allowed !== true) {
     return <p className={classes.quiet}>{whyNot(operation)}</p>
   }
-  if (facts.error !== null) return <LoadFailure error={facts.error} onRetry={() => void facts.refetch()} />
-  if (facts.data === undefined) return null
+  if (facts.data === undefined) return <LoadState of={facts} />
   const routes = facts.data.plugins.flatMap((plugin) => plugin.routes.filter(({ permission }) => permission === code))
   if (routes.length === 0) return <p className={classes.quiet}>{translate('roles.opens-nothing')}</p>
   return (
@@ -90,11 +85,8 @@ const shownUsers = 5
 /** Shows a role with the number of its users, the names of the first ones, and a link to all. */
 function Holder({ role, operation }: { readonly role: Role; readonly operation: Operation | undefined }) {
   const { translate } = useLanguage()
-  const api = useApi()
-  const query = { roleId: role.id, size: shownUsers, count: 'capped' }
-  const users = useQuery({
-    queryKey: [operationIds.users, {}, query],
-    queryFn: ({ signal }) => api.call<UsersOfRole>(operation as Operation, { query, signal }),
+  const users = useOperation<UsersOfRole>(operation, {
+    query: { roleId: role.id, size: shownUsers, count: 'capped' },
     enabled: operation?.allowed === true,
   })
   const total = users.data?.total ?? undefined

@@ -1,14 +1,15 @@
-import { Button, TextInput } from '@mantine/core'
+import { Button } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useEffect, useState } from 'react'
 import { useLanguage } from '../../../app/app.tsx'
-import { Notice } from '../../../app/notice.tsx'
+import { FailureNotice, Notice } from '../../../app/notice.tsx'
 import { CallFailure } from '../../api/call.ts'
 import { useApi } from '../../api/context.tsx'
 import type { Operation, OwnPageView } from '../../api/page-types.ts'
 import { useWrite } from '../../api/use-write.ts'
 import dialog from '../../pages/forms/dialog.module.css'
-import { Dialog } from '../../pages/forms/dialog.tsx'
+import { Dialog, DialogButtons } from '../../pages/forms/dialog.tsx'
+import { ReasonField } from '../../pages/forms/reason-field.tsx'
 import { useKeptText } from '../../shell/drafts.ts'
 import { toasts } from '../../shell/toasts.ts'
 import classes from './review-dialog.module.css'
@@ -81,9 +82,7 @@ export function ReviewDialog({ page: { operations }, roles, permissions, onClose
       {changes.size === 0 ? (
         <div className={dialog.form}>
           <Notice tone="good" title={translate('roles.saved')} />
-          <div className={dialog.buttons}>
-            <Button onClick={onClose}>{translate('admin.close')}</Button>
-          </div>
+          <DialogButtons onCancel={onClose} />
         </div>
       ) : (
         <form onSubmit={submit} className={dialog.form}>
@@ -96,23 +95,12 @@ export function ReviewDialog({ page: { operations }, roles, permissions, onClose
               nameOf={nameOf}
             />
           ))}
-          {save.takesReason && (
-            <TextInput
-              label={translate('admin.reason')}
-              maxLength={200}
-              value={reason}
-              onChange={(event) => setReason(event.currentTarget.value)}
-              data-autofocus
-            />
-          )}
-          <div className={dialog.buttons}>
-            <Button variant="default" onClick={onClose}>
-              {translate('roles.back')}
-            </Button>
+          {save.takesReason && <ReasonField value={reason} onChange={setReason} data-autofocus />}
+          <DialogButtons cancel={translate('roles.back')} onCancel={onClose}>
             <Button type="submit" loading={run.isPending} disabled={isConflict}>
               {translate('roles.save', { count: countOf(changes) })}
             </Button>
-          </div>
+          </DialogButtons>
         </form>
       )}
     </Dialog>
@@ -137,10 +125,7 @@ function Difference({ change: { was, wanted }, now, failure, nameOf }: Differenc
       <Codes tone="given" codes={given} nameOf={nameOf} />
       <Codes tone="taken" codes={taken} nameOf={nameOf} />
       {failure !== undefined && (
-        <Notice tone="bad" title={translate('roles.refused')}>
-          <p>{failure.message === '' ? translate('app.failure.unreachable') : failure.message}</p>
-          {failure.traceId !== '' && <p>{translate('app.failure.trace', { traceId: failure.traceId })}</p>}
-        </Notice>
+        <FailureNotice title={translate('roles.refused')} message={failure.message} traceId={failure.traceId} />
       )}
       {now !== undefined && (
         <Notice tone="warn" title={translate('roles.conflict')}>

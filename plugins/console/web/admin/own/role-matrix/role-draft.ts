@@ -1,4 +1,5 @@
 import { useSyncExternalStore } from 'react'
+import { Store } from '../../../app/store.ts'
 import { keepDraft, setUnsaved, takeDraft } from '../../shell/drafts.ts'
 import type { Role } from './roles.ts'
 
@@ -23,29 +24,20 @@ export const reasonDraft = `${pageId} reason`
 export type RoleChanges = ReadonlyMap<number, RoleChange>
 
 /** Unsaved changes of roles, kept in the memory of the browser page. */
-class RoleDraft {
-  readonly #listeners = new Set<() => void>()
-  #changes: RoleChanges = new Map()
-
+class RoleDraft extends Store<RoleChanges> {
   constructor() {
+    super(new Map())
     for (const { was, wanted } of takeDraft<readonly KeptChange[]>(pageId) ?? [])
       this.#put({ was, wanted: new Map(wanted) })
     keepDraft(pageId, () => {
-      const changes = [...this.#changes.values()].map(({ was, wanted }): KeptChange => ({ was, wanted: [...wanted] }))
+      const changes = [...this.current().values()].map(({ was, wanted }): KeptChange => ({ was, wanted: [...wanted] }))
       return changes.length === 0 ? undefined : changes
     })
   }
 
-  readonly current = (): RoleChanges => this.#changes
-
-  readonly subscribe = (listener: () => void): (() => void) => {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
-  }
-
   /** Records whether a role should have a permission. If this is already the state of the role, it is not a change. */
   want(role: Role, code: string, isWanted: boolean): void {
-    const change = this.#changes.get(role.id) ?? { was: role, wanted: new Map<string, boolean>() }
+    const change = this.current().get(role.id) ?? { was: role, wanted: new Map<string, boolean>() }
     const wanted = new Map(change.wanted)
     if (change.was.permissions.includes(code) === isWanted) wanted.delete(code)
     else wanted.set(code, isWanted)
@@ -54,25 +46,25 @@ class RoleDraft {
 
   /** Makes the current role the new basis of its change. */
   rebase(now: Role): void {
-    const change = this.#changes.get(now.id)
+    const change = this.current().get(now.id)
     if (change === undefined) return
     const left = [...change.wanted].filter(([code, isWanted]) => now.permissions.includes(code) !== isWanted)
     this.#put({ was: now, wanted: new Map(left) })
   }
 
   drop(roleId: number): void {
-    this.#set(new Map([...this.#changes].filter(([id]) => id !== roleId)))
+    this.set(new Map([...this.current()].filter(([id]) => id !== roleId)))
   }
 
   clear(): void {
     takeDraft(reasonDraft)
-    this.#set(new Map())
+    this.set(new Map())
   }
 
   /** Removes changes that the current roles already contain. */
   settle(roles: readonly Role[]): void {
     for (const { id, version, permissions } of roles) {
-      const change = this.#changes.get(id)
+      const change = this.current().get(id)
       const isStored = ([code, isWanted]: readonly [string, boolean]) => permissions.includes(code) === isWanted
       if (change !== undefined && version > change.was.version && [...change.wanted].every(isStored)) this.drop(id)
     }
@@ -80,13 +72,12 @@ class RoleDraft {
 
   #put(change: RoleChange): void {
     if (change.wanted.size === 0) this.drop(change.was.id)
-    else this.#set(new Map(this.#changes).set(change.was.id, change))
+    else this.set(new Map(this.current()).set(change.was.id, change))
   }
 
-  #set(changes: RoleChanges): void {
-    this.#changes = changes
+  protected override set(changes: RoleChanges): void {
+    super.set(changes)
     setUnsaved(pageId, countOf(changes))
-    for (const listener of this.#listeners) listener()
   }
 }
 

@@ -1,19 +1,18 @@
-import { Button, TextInput } from '@mantine/core'
-import { IconSearch } from '@tabler/icons-react'
-import { useQuery } from '@tanstack/react-query'
+import { Button } from '@mantine/core'
 import { useDeferredValue, useMemo, useState } from 'react'
 import { useSearchParams } from 'wouter'
 import { useLanguage } from '../../../app/app.tsx'
 import { Notice } from '../../../app/notice.tsx'
 import { addTexts } from '../../../text/texts.ts'
-import { useApi } from '../../api/context.tsx'
-import type { Operation, OwnPageView } from '../../api/page-types.ts'
+import type { OwnPageView } from '../../api/page-types.ts'
+import { useOperation } from '../../api/use-operation.ts'
 import { useWhyNot } from '../../api/why-not.ts'
 import { useDiscardQuestion } from '../../pages/forms/discard-question.tsx'
 import list from '../../pages/list-view.module.css'
-import { LoadFailure, Waiting } from '../../pages/load-state.tsx'
+import { LoadState, NothingFound } from '../../pages/load-state.tsx'
+import { PageHead } from '../../pages/page-head.tsx'
 import draftBar from '../draft-bar.module.css'
-import tools from '../search-tools.module.css'
+import { SearchTools } from '../search-tools.tsx'
 import { MatrixTable } from './matrix-table.tsx'
 import { PermissionDialog } from './permission-dialog.tsx'
 import { ReviewDialog } from './review-dialog.tsx'
@@ -30,36 +29,17 @@ const rolesShown = 20
 
 /** Shows roles and their permissions. Changes of several roles are one draft and are saved role by role. */
 export default function RoleMatrix({ page }: { readonly page: OwnPageView }) {
-  const { translate, language } = useLanguage()
-  const api = useApi()
+  const { translate } = useLanguage()
   const [columns, setColumns] = useState(1)
-  const roles = useQuery({
-    queryKey: [operationIds.roles, {}, { page: columns, size: rolesShown }],
-    queryFn: ({ signal }) =>
-      api.call<RolePage>(page.operations[operationIds.roles] as Operation, {
-        query: { page: columns, size: rolesShown },
-        signal,
-      }),
-    placeholderData: (last) => last,
+  const roles = useOperation<RolePage>(page.operations[operationIds.roles], {
+    query: { page: columns, size: rolesShown },
   })
-  const permissions = useQuery({
-    queryKey: [operationIds.permissions, {}, {}, language],
-    queryFn: ({ signal }) =>
-      api.call<readonly Permission[]>(page.operations[operationIds.permissions] as Operation, { signal }),
-    placeholderData: (last) => last,
-  })
-  const failed = roles.error ?? permissions.error
-  const refetch = () => void Promise.all([roles.refetch(), permissions.refetch()])
+  const permissions = useOperation<readonly Permission[]>(page.operations[operationIds.permissions])
   return (
     <>
-      <div className={list.head}>
-        <div>
-          <h1 className={list.title}>{page.title}</h1>
-          <p className={list.lead}>{translate('roles.lead')}</p>
-        </div>
-      </div>
-      {failed !== null && <LoadFailure error={failed} onRetry={refetch} />}
-      {roles.data !== undefined && permissions.data !== undefined ? (
+      <PageHead title={page.title} lead={translate('roles.lead')} />
+      <LoadState of={roles.isSuccess ? permissions : roles} lines={5} height={40} />
+      {roles.data !== undefined && permissions.data !== undefined && (
         <Matrix
           page={page}
           roles={roles.data}
@@ -67,8 +47,6 @@ export default function RoleMatrix({ page }: { readonly page: OwnPageView }) {
           columns={columns}
           onColumns={setColumns}
         />
-      ) : (
-        failed === null && <Waiting lines={5} height={40} />
       )}
     </>
   )
@@ -102,29 +80,15 @@ function Matrix({ page, roles, permissions, columns, onColumns }: MatrixProps) {
           <p>{whyNot(save)}</p>
         </Notice>
       )}
-      <div className={tools.tools}>
-        <TextInput
-          type="search"
-          className={tools.search}
-          aria-label={translate('roles.search')}
-          placeholder={translate('roles.search-hint')}
-          leftSection={<IconSearch size={18} aria-hidden />}
-          value={search}
-          onChange={(event) => setSearch(event.currentTarget.value)}
-          autoComplete="off"
-          spellCheck={false}
-        />
-        <span className={tools.total} role="status">
-          {translate('roles.found', { count: found.length, total: permissions.length, roles: total })}
-        </span>
-      </div>
+      <SearchTools
+        label={translate('roles.search')}
+        hint={translate('roles.search-hint')}
+        value={search}
+        onChange={setSearch}
+        found={translate('roles.found', { count: found.length, total: permissions.length, roles: total })}
+      />
       {found.length === 0 ? (
-        <div className={list.empty}>
-          <p>{translate('admin.empty.filtered')}</p>
-          <Button variant="default" size="sm" onClick={() => setSearch('')}>
-            {translate('admin.empty.clear')}
-          </Button>
-        </div>
+        <NothingFound onClear={() => setSearch('')} />
       ) : (
         <MatrixTable
           roles={roles.items}

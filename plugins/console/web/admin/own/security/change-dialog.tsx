@@ -32,8 +32,6 @@ export function ChangeDialog({ change, onClose }: ChangeDialogProps) {
       submit={title}
       fields={fields}
       initial={(name) => row[name]}
-      onlyChanged={false}
-      keeps={false}
       {...(onDone && { onDone })}
       onClose={onClose}
     >

@@ -1,24 +1,19 @@
 import { Button } from '@mantine/core'
 import { IconTrash } from '@tabler/icons-react'
-import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useLanguage } from '../../../app/app.tsx'
 import { useApi } from '../../api/context.tsx'
-import type { LinkedProviders } from '../../api/operations.ts'
+import type { LinkedProviders, SignInProviders } from '../../api/operations.ts'
 import type { Operation, OwnPageView } from '../../api/page-types.ts'
+import { useOperation } from '../../api/use-operation.ts'
 import { useWrite } from '../../api/use-write.ts'
 import { CallError } from '../../pages/call-error.tsx'
-import { LoadFailure, Waiting } from '../../pages/load-state.tsx'
+import { LoadState } from '../../pages/load-state.tsx'
 import { useFormats } from '../../pages/shown-value.ts'
 import { addressHere, leaveTo } from '../../providers/provider-flow.ts'
 import { type Change, ChangeDialog } from './change-dialog.tsx'
 import { IconButton, Part } from './part.tsx'
 import classes from './security.module.css'
-
-interface Provider {
-  readonly id: string
-  readonly title: string
-}
 
 interface LinkedAccountsProps {
   readonly read: Operation
@@ -32,14 +27,8 @@ export function LinkedAccounts({ read, operations }: LinkedAccountsProps) {
   const formats = useFormats()
   const [change, setChange] = useState<Change>()
   const { getAuthOidcProviders, postAuthOidcByProviderLinkStart, deleteAuthOidcIdentitiesById } = operations
-  const linked = useQuery({
-    queryKey: [read.operation, {}, {}],
-    queryFn: ({ signal }) => api.call<LinkedProviders>(read, { signal }),
-  })
-  const providers = useQuery({
-    queryKey: ['sign-in-providers'],
-    queryFn: ({ signal }) =>
-      api.call<{ readonly providers: readonly Provider[] }>(getAuthOidcProviders as Operation, { signal }),
+  const linked = useOperation<LinkedProviders>(read)
+  const providers = useOperation<SignInProviders>(getAuthOidcProviders, {
     enabled: getAuthOidcProviders !== undefined,
   })
   const start = useWrite(
@@ -50,17 +39,11 @@ export function LinkedAccounts({ read, operations }: LinkedAccountsProps) {
       }),
     { onSuccess: ({ url }, provider) => leaveTo(url, { provider, purpose: 'link', returnTo: addressHere() }) },
   )
-  if (linked.data === undefined)
-    return linked.error === null ? (
-      <Waiting lines={1} height={120} />
-    ) : (
-      <LoadFailure error={linked.error} onRetry={() => void linked.refetch()} />
-    )
+  if (linked.data === undefined) return <LoadState of={linked} lines={1} height={120} />
   const { identities } = linked.data
   const others = (providers.data?.providers ?? []).filter(
     ({ id }) => !identities.some(({ provider }) => provider === id),
   )
-  const { error } = start
   return (
     <Part title={translate('security.linked.title')} lead={translate('security.linked.lead')}>
       {identities.length === 0 && <p>{translate('security.linked.none')}</p>}
@@ -90,7 +73,7 @@ export function LinkedAccounts({ read, operations }: LinkedAccountsProps) {
           </li>
         ))}
       </ul>
-      <CallError title={translate('security.linked.failed')} error={error} />
+      <CallError title={translate('security.linked.failed')} error={start.error} />
       {others.map(({ id, title }) => (
         <Button
           key={id}

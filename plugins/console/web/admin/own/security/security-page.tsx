@@ -1,5 +1,5 @@
 import { Anchor, Button, Modal } from '@mantine/core'
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link } from 'wouter'
 import { useLanguage } from '../../../app/app.tsx'
@@ -7,13 +7,14 @@ import { Notice } from '../../../app/notice.tsx'
 import { addTexts } from '../../../text/texts.ts'
 import { useApi } from '../../api/context.tsx'
 import type { Operation, OwnPageView } from '../../api/page-types.ts'
+import { useOperation } from '../../api/use-operation.ts'
 import { RecoveryCodes } from '../../factors/recovery-codes.tsx'
 import factorsEn from '../../factors/text/en.json' with { type: 'json' }
 import factorsZhCN from '../../factors/text/zh-CN.json' with { type: 'json' }
 import { TotpSetUp } from '../../factors/totp-set-up.tsx'
 import page from '../../pages/declared-page.module.css'
-import list from '../../pages/list-view.module.css'
-import { LoadFailure, Waiting } from '../../pages/load-state.tsx'
+import { LoadState } from '../../pages/load-state.tsx'
+import { PageHead } from '../../pages/page-head.tsx'
 import { useFormats } from '../../pages/shown-value.ts'
 import { useSite } from '../../shell/site-context.ts'
 import { type Change, ChangeDialog } from './change-dialog.tsx'
@@ -38,12 +39,7 @@ export default function SecurityPage({ page: { title, operations } }: { readonly
   const { getAuthAuthenticators, getAuthOidcIdentities } = operations
   return (
     <>
-      <div className={list.head}>
-        <div>
-          <h1 className={list.title}>{title}</h1>
-          <p className={list.lead}>{translate('security.lead')}</p>
-        </div>
-      </div>
+      <PageHead title={title} lead={translate('security.lead')} />
       {getAuthAuthenticators !== undefined && <OwnFactors read={getAuthAuthenticators} operations={operations} />}
       {getAuthOidcIdentities !== undefined && <LinkedAccounts read={getAuthOidcIdentities} operations={operations} />}
       {related.length > 0 && (
@@ -76,20 +72,12 @@ function OwnFactors({ read, operations }: OwnFactorsProps) {
   const formats = useFormats()
   const [change, setChange] = useState<Change>()
   const [codes, setCodes] = useState<readonly string[]>()
-  const factors = useQuery({
-    queryKey: [read.operation, {}, {}],
-    queryFn: ({ signal }) => api.call<Factors>(read, { signal }),
-  })
+  const factors = useOperation<Factors>(read)
   const onAdded = ({ recoveryCodes }: FactorsAdded) => {
     if (recoveryCodes) setCodes(recoveryCodes)
     void client.invalidateQueries({ queryKey: [read.operation] })
   }
-  if (factors.data === undefined)
-    return factors.error === null ? (
-      <Waiting lines={3} height={120} />
-    ) : (
-      <LoadFailure error={factors.error} onRetry={() => void factors.refetch()} />
-    )
+  if (factors.data === undefined) return <LoadState of={factors} lines={3} height={120} />
   const changeButton = (next: Change) => (
     <Button variant="default" size="sm" onClick={() => setChange(next)}>
       {next.title}

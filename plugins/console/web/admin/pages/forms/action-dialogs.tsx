@@ -1,5 +1,5 @@
 import { Button } from '@mantine/core'
-import { lazy, Suspense, useState } from 'react'
+import { lazy, useCallback, useEffect, useRef, useState } from 'react'
 import { useLanguage } from '../../../app/app.tsx'
 import { Boundary } from '../../../app/boundary.tsx'
 import type { Action, Bulk, Column, Form, ListPage } from '../../api/page-types.ts'
@@ -23,8 +23,6 @@ interface ActionDialogProps {
   readonly name: string
   onClose(): void
 }
-
-const nothing = () => undefined
 
 /** Returns a function that replaces `{{name}}` by the member of a row, formatted as in these columns. */
 export function useActionText(columns: readonly Column[]): (text: string, row: Row) => string {
@@ -67,9 +65,7 @@ export function ActionDialog({ action, row, columns, name, onClose }: ActionDial
       submit={action.label}
       fields={action.ask ?? []}
       // A PUT replaces the members, so the user starts with their current values.
-      initial={action.method === 'PUT' ? (name) => currentOf(row, name) : nothing}
-      onlyChanged={false}
-      keeps={false}
+      {...(action.method === 'PUT' && { initial: (name) => currentOf(row, name) })}
       wanted={action.type === undefined ? undefined : plainText(valueAt(row, action.type))}
       onClose={onClose}
     >
@@ -129,54 +125,66 @@ export function BulkBar({ page, rows, picked, onDone }: BulkBarProps) {
   const nameOf = useRowName(page)
   const [chosen, setChosen] = useState<Bulk>()
   const [failures, setFailures] = useState<BulkFailures>()
+  /** The rows that were selected after the action. The failures are shown until the user changes the selection. */
+  const kept = useRef<ReadonlySet<string>>(undefined)
+  const keep = useCallback(
+    (keys: readonly string[]) => {
+      kept.current = new Set(keys)
+      onDone(kept.current)
+    },
+    [onDone],
+  )
   const finish = (bulk: Bulk, answer: unknown) => {
     const result = rowOutcomes(bulk, answer)
     const names = new Map(rows.map((row) => [String(valueAt(row, page.key)), nameOf(row)]))
     setFailures(result && result.failed.length > 0 ? { ...result, names } : undefined)
-    onDone(new Set(result?.failed.map(({ id }) => id)))
+    keep(result?.failed.map(({ id }) => id) ?? [])
   }
+  // A failed row that has left the list is no longer selected.
+  useEffect(() => {
+    const listed = new Set(rows.map((row) => String(valueAt(row, page.key))))
+    const isGone = (key: string) => failures?.names.has(key) === true && !listed.has(key)
+    if ([...picked].some(isGone)) keep([...picked].filter((key) => !isGone(key)))
+  }, [rows, page.key, failures, picked, keep])
   const ids = [...picked].map(idOf)
-  if (picked.size === 0) return null
+  const isShown = picked === kept.current || failures?.failed.some(({ id }) => picked.has(id))
   return (
     <>
-      <div className={classes.bar}>
-        <span>{translate('admin.picked', { count: picked.size })}</span>
-        {page.bulk.map((one) => (
-          <Button
-            key={one.label}
-            size="xs"
-            variant="default"
-            {...(one.tone === 'danger' ? { color: 'red' } : {})}
-            disabled={!one.allowed || picked.size > one.max}
-            title={whyNot(one)}
-            onClick={() => setChosen(one)}
-          >
-            {one.label}
-          </Button>
-        ))}
-        {chosen !== undefined && (
-          <WriteDialog
-            write={{ ...chosen, body: { ...chosen.body, [chosen.ids]: { value: ids } } }}
-            row={{}}
-            title={`${chosen.label} · ${translate('admin.picked', { count: picked.size })}`}
-            name={chosen.label}
-            submit={chosen.label}
-            fields={chosen.ask ?? []}
-            initial={nothing}
-            onlyChanged={false}
-            keeps={false}
-            onDone={(answer) => finish(chosen, answer)}
-            onClose={() => setChosen(undefined)}
-          >
-            {chosen.confirm !== undefined && <p>{chosen.confirm}</p>}
-          </WriteDialog>
-        )}
-      </div>
-      {failures?.failed.some(({ id }) => picked.has(id)) && (
+      {picked.size > 0 && (
+        <div className={classes.bar}>
+          <span>{translate('admin.picked', { count: picked.size })}</span>
+          {page.bulk.map((one) => (
+            <Button
+              key={one.label}
+              size="xs"
+              variant="default"
+              {...(one.tone === 'danger' ? { color: 'red' } : {})}
+              disabled={!one.allowed || picked.size > one.max}
+              title={whyNot(one)}
+              onClick={() => setChosen(one)}
+            >
+              {one.label}
+            </Button>
+          ))}
+          {chosen !== undefined && (
+            <WriteDialog
+              write={{ ...chosen, body: { ...chosen.body, [chosen.ids]: { value: ids } } }}
+              row={{}}
+              title={`${chosen.label} · ${translate('admin.picked', { count: picked.size })}`}
+              name={chosen.label}
+              submit={chosen.label}
+              fields={chosen.ask ?? []}
+              onDone={(answer) => finish(chosen, answer)}
+              onClose={() => setChosen(undefined)}
+            >
+              {chosen.confirm !== undefined && <p>{chosen.confirm}</p>}
+            </WriteDialog>
+          )}
+        </div>
+      )}
+      {failures !== undefined && isShown && (
         <Boundary>
-          <Suspense fallback={null}>
-            <BulkFailureList {...failures} detail={page.detail} />
-          </Suspense>
+          <BulkFailureList {...failures} detail={page.detail} areSelected={picked.size > 0} />
         </Boundary>
       )}
     </>

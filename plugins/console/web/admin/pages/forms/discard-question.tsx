@@ -2,6 +2,7 @@ import { Button, Modal } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
 import { useLanguage } from '../../../app/app.tsx'
 import classes from './dialog.module.css'
+import { DialogButtons } from './dialog.tsx'
 
 /** Returns the function that asks before input is discarded, and the dialog with the question. */
 export function useDiscardQuestion(
@@ -25,14 +26,11 @@ export function useDiscardQuestion(
         <Modal.Content>
           <Modal.Body className={classes.form}>
             <Modal.Title>{question}</Modal.Title>
-            <div className={classes.buttons}>
-              <Button variant="default" onClick={keep}>
-                {translate('admin.keep-editing')}
-              </Button>
+            <DialogButtons cancel={translate('admin.keep-editing')} onCancel={keep}>
               <Button color="red" onClick={onDiscard}>
                 {translate('admin.discard-input')}
               </Button>
-            </div>
+            </DialogButtons>
           </Modal.Body>
         </Modal.Content>
       </Modal.Root>

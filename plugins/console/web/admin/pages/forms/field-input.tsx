@@ -1,5 +1,5 @@
 import { Input, NativeSelect, PasswordInput, Switch, Textarea, TextInput } from '@mantine/core'
-import { createElement, Fragment, lazy, type ReactNode, Suspense } from 'react'
+import { createElement, Fragment, lazy, type ReactNode } from 'react'
 import { useLanguage } from '../../../app/app.tsx'
 import { Boundary } from '../../../app/boundary.tsx'
 import { type BrokenSchemaRule, timePattern } from '../../../field/schema-rules.ts'
@@ -137,14 +137,12 @@ export function FieldInput({
   }
   if (field.upload !== undefined) {
     return (
-      <Boundary place={() => <TextInput {...shared} readOnly />}>
-        <Suspense fallback={<TextInput {...shared} disabled />}>
-          <FileField
-            {...{ id, field, description, error, stored, onChange, onHold }}
-            upload={field.upload}
-            value={text}
-          />
-        </Suspense>
+      <Boundary place={() => <TextInput {...shared} readOnly />} waiting={<TextInput {...shared} disabled />}>
+        <FileField
+          {...{ id, field, description, error, stored, onChange, onHold }}
+          upload={field.upload}
+          value={text}
+        />
       </Boundary>
     )
   }
@@ -189,16 +187,10 @@ export function FieldInput({
   if (format === 'date-time' || format === 'date') {
     return (
       // Without a network, the code of the control cannot be loaded. The user then types the date as text.
-      <Boundary place={() => <TextInput {...shared} />}>
-        <Suspense fallback={<TextInput {...shared} disabled />}>
-          <DateField
-            {...{ id, error, required, zone, onChange, onLeave }}
-            withTime={format === 'date-time'}
-            value={text}
-          >
-            {{ title, description }}
-          </DateField>
-        </Suspense>
+      <Boundary place={() => <TextInput {...shared} />} waiting={<TextInput {...shared} disabled />}>
+        <DateField {...{ id, error, required, zone, onChange, onLeave }} withTime={format === 'date-time'} value={text}>
+          {{ title, description }}
+        </DateField>
       </Boundary>
     )
   }

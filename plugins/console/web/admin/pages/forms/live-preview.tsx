@@ -1,7 +1,7 @@
-import { Button, TextInput } from '@mantine/core'
+import { TextInput } from '@mantine/core'
 import { useEffect, useMemo, useState } from 'react'
 import { useLanguage } from '../../../app/app.tsx'
-import { Notice } from '../../../app/notice.tsx'
+import { FailureNotice } from '../../../app/notice.tsx'
 import { CallFailure } from '../../api/call.ts'
 import { useApi } from '../../api/context.tsx'
 import type { LivePreview as Declared, Field, PreviewVariable } from '../../api/page-types.ts'
@@ -106,12 +106,7 @@ export default function LivePreview({ preview, fields, row, values, onProblems }
         </p>
       </div>
       {failure !== undefined && (
-        <Notice tone="bad" title={translate('app.failure.title')}>
-          <p>{failure.message === '' ? translate('app.failure.unreachable') : failure.message}</p>
-          <Button size="xs" variant="default" onClick={() => ask.want(expected, 0)}>
-            {translate('admin.live.again')}
-          </Button>
-        </Notice>
+        <FailureNotice message={failure.message} traceId={failure.traceId} onRetry={() => ask.want(expected, 0)} />
       )}
       {answer !== undefined && (
         <dl className={classes.parts}>

@@ -1,6 +1,6 @@
 import { Button, TextInput } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
-import { type FormEvent, lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react'
+import { type FormEvent, lazy, type ReactNode, useEffect, useRef, useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { useLanguage } from '../../../app/app.tsx'
 import { Boundary } from '../../../app/boundary.tsx'
@@ -17,17 +17,20 @@ import { unitTyped } from '../amounts.ts'
 import { ApiResponse } from '../facts.tsx'
 import { Waiting } from '../load-state.tsx'
 import classes from './dialog.module.css'
-import { Dialog, type DialogProps } from './dialog.tsx'
+import { Dialog, DialogButtons, type DialogProps } from './dialog.tsx'
 import { useDiscardQuestion } from './discard-question.tsx'
 import { type Typed, withoutSecrets } from './field-values.ts'
 import { Conflict } from './form-conflict.tsx'
 import { FormFields, isSecretField } from './form-fields.tsx'
 import { nested, type UnitOf, useFormState } from './form-state.ts'
 import { OnceShown } from './once-shown.tsx'
+import { ReasonField } from './reason-field.tsx'
 import { addressOfCreated, resultOfWrite } from './write-outcome.ts'
 
 /** The preview code is loaded with the first form that has a preview. */
 const LivePreview = lazy(() => import('./live-preview.tsx'))
+
+const nothing = () => undefined
 
 interface WriteDialogProps {
   readonly write: Write &
@@ -43,12 +46,13 @@ interface WriteDialogProps {
   readonly done?: string
   /** Label of the submit button. */
   readonly submit: string
-  readonly fields: readonly Field[]
-  initial(name: string): unknown
+  readonly fields?: readonly Field[]
+  /** Returns the first value of a field. Default: undefined. */
+  initial?(name: string): unknown
   /** True if members that the user did not change are omitted. */
-  readonly onlyChanged: boolean
+  readonly onlyChanged?: boolean
   /** True if the user must confirm before closing the dialog after typing. */
-  readonly keeps: boolean
+  readonly keeps?: boolean
   /** Text that the user must type to confirm the write. */
   readonly wanted?: string | undefined
   readonly children?: ReactNode
@@ -115,10 +119,10 @@ function WriteForm(props: WriteFormProps) {
     name = title,
     done: doneText,
     submit,
-    fields,
-    initial,
-    onlyChanged,
-    keeps,
+    fields = [],
+    initial = nothing,
+    onlyChanged = false,
+    keeps = false,
     wanted,
     children,
     Frame = Dialog,
@@ -320,22 +324,12 @@ function WriteForm(props: WriteFormProps) {
           ) : (
             <div className={classes.beside}>
               <FormFields fields={fields} state={state} unitOf={unitOf} conflict={conflict} notes={notes} {...write} />
-              <Boundary>
-                <Suspense fallback={<Waiting lines={1} height={320} />}>
-                  <LivePreview preview={live} fields={fields} row={row} values={state.values} onProblems={setNotes} />
-                </Suspense>
+              <Boundary waiting={<Waiting lines={1} height={320} />}>
+                <LivePreview preview={live} fields={fields} row={row} values={state.values} onProblems={setNotes} />
               </Boundary>
             </div>
           )}
-          {asksReason && (
-            <TextInput
-              label={translate('admin.reason')}
-              withAsterisk={write.reason === 'required'}
-              maxLength={200}
-              value={reason}
-              onChange={(event) => setReason(event.currentTarget.value)}
-            />
-          )}
+          {asksReason && <ReasonField value={reason} withAsterisk={write.reason === 'required'} onChange={setReason} />}
           {wanted !== undefined && (
             <TextInput
               label={translate('admin.type', { text: wanted })}
@@ -355,10 +349,7 @@ function WriteForm(props: WriteFormProps) {
             </section>
           )}
           {isRejected && <p role="alert">{translate('admin.impossible')}</p>}
-          <div className={classes.buttons}>
-            <Button variant="default" onClick={leave}>
-              {translate('admin.cancel')}
-            </Button>
+          <DialogButtons onCancel={leave}>
             <Button
               type="submit"
               {...(write.tone === 'danger' ? { color: 'red' } : {})}
@@ -367,7 +358,7 @@ function WriteForm(props: WriteFormProps) {
             >
               {isDry ? translate('admin.preview') : submit}
             </Button>
-          </div>
+          </DialogButtons>
         </form>
       )}
     </Frame>

@@ -1,15 +1,14 @@
-import { Button, Skeleton, useComputedColorScheme } from '@mantine/core'
-import { IconRefresh } from '@tabler/icons-react'
+import { Skeleton, useComputedColorScheme } from '@mantine/core'
 import { useEffect, useRef, useState } from 'react'
-import { siteName, useLanguage } from '../../../app/app.tsx'
-import { Notice } from '../../../app/notice.tsx'
+import { useLanguage } from '../../../app/app.tsx'
+import { Notice, RetryButton } from '../../../app/notice.tsx'
 import { CallFailure } from '../../api/call.ts'
 import { useApi } from '../../api/context.tsx'
 import type { FrameOperation, FramePage } from '../../api/page-types.ts'
 import { useSite } from '../../shell/site-context.ts'
 import { toasts } from '../../shell/toasts.ts'
 import { useZone } from '../../shell/zone.ts'
-import list from '../list-view.module.css'
+import { PageHead } from '../page-head.tsx'
 import { useFormats } from '../shown-value.ts'
 import { Cancelled, FrameBridge, type FrameShell, type StopReason } from './frame-bridge.ts'
 import { FrameFailure, type FrameRequest } from './frame-request.ts'
@@ -80,35 +79,21 @@ export default function FrameView({ page }: { readonly page: FramePage }) {
   const { translate } = useLanguage()
   const [attempt, setAttempt] = useState(0)
   const [stopped, setStopped] = useState<StopReason>()
-  useEffect(() => {
-    document.title = `${page.title} · ${siteName}`
-  }, [page.title])
   const restart = () => {
     setStopped(undefined)
     setAttempt(attempt + 1)
   }
   return (
     <>
-      <h1 className={list.title}>{page.title}</h1>
-      {page.lead !== undefined && <p className={list.lead}>{page.lead}</p>}
-      <div className={classes.place}>
-        {stopped === undefined ? (
-          <Frame key={attempt} page={page} onStop={setStopped} />
-        ) : (
-          <Notice tone="bad" title={translate('admin.frame.stopped')}>
-            <p>{translate(`admin.frame.${stopped}`)}</p>
-            <Button
-              variant="default"
-              size="sm"
-              mt="sm"
-              leftSection={<IconRefresh size={16} aria-hidden />}
-              onClick={restart}
-            >
-              {translate('admin.reload')}
-            </Button>
-          </Notice>
-        )}
-      </div>
+      <PageHead title={page.title} lead={page.lead} />
+      {stopped === undefined ? (
+        <Frame key={attempt} page={page} onStop={setStopped} />
+      ) : (
+        <Notice tone="bad" title={translate('admin.frame.stopped')}>
+          <p>{translate(`admin.frame.${stopped}`)}</p>
+          <RetryButton label={translate('admin.reload')} onClick={restart} />
+        </Notice>
+      )}
     </>
   )
 }

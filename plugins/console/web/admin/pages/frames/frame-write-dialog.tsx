@@ -17,8 +17,6 @@ interface FrameWriteDialogProps {
 const constants = (members: object): NonNullable<Write['body']> =>
   Object.fromEntries(Object.entries(members).map(([name, value]) => [name, { value }]))
 
-const nothing = () => undefined
-
 /** Shows everything that a frame wants to send, and sends it if the operator confirms. */
 export function FrameWriteDialog({ operation, request, name, resolve, onClose }: FrameWriteDialogProps) {
   const failure = useRef<Error>(undefined)
@@ -33,10 +31,6 @@ export function FrameWriteDialog({ operation, request, name, resolve, onClose }:
       title={label}
       name={name}
       submit={label}
-      fields={[]}
-      initial={nothing}
-      onlyChanged={false}
-      keeps={false}
       onDone={resolve}
       onFailed={(error) => {
         failure.current = error

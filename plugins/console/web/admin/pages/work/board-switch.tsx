@@ -1,8 +1,8 @@
-import { Button } from '@mantine/core'
 import { IconLayoutKanban, IconList } from '@tabler/icons-react'
 import { useSearchParams } from 'wouter'
 import { useLanguage } from '../../../app/app.tsx'
-import { boardName } from '../list-state.ts'
+import { boardName, trailName, withParameters } from '../list-state.ts'
+import { ToolButton } from '../tool-button.tsx'
 
 /** True if the address shows the board. */
 export const useIsBoard = () => useSearchParams()[0].has(boardName)
@@ -13,17 +13,6 @@ export function BoardSwitch() {
   const [params, setParams] = useSearchParams()
   const isBoard = params.has(boardName)
   const title = translate(isBoard ? 'admin.show-list' : 'admin.show-board')
-  const change = () => {
-    const next = new URLSearchParams(params)
-    if (isBoard) next.delete(boardName)
-    else next.set(boardName, '1')
-    next.delete('after')
-    setParams(next)
-  }
-  const Icon = isBoard ? IconList : IconLayoutKanban
-  return (
-    <Button variant="default" size="sm" aria-label={title} title={title} onClick={change}>
-      <Icon size={16} aria-hidden />
-    </Button>
-  )
+  const change = () => setParams(withParameters(params, { [boardName]: isBoard ? '' : '1', [trailName]: '' }))
+  return <ToolButton Icon={isBoard ? IconList : IconLayoutKanban} label={title} onClick={change} />
 }

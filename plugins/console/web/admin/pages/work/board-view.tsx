@@ -1,41 +1,33 @@
 import { Button } from '@mantine/core'
 import { IconGripVertical } from '@tabler/icons-react'
-import { useQuery } from '@tanstack/react-query'
 import { type PointerEvent, useEffect, useRef, useState } from 'react'
 import { Link, useSearchParams } from 'wouter'
 import { useLanguage } from '../../../app/app.tsx'
-import { useApi } from '../../api/context.tsx'
-import { usePolling } from '../../api/live.tsx'
 import type { Action, Column, ListPage } from '../../api/page-types.ts'
-import { labelOf, type Row, type Rows, rowsOf, valueAt } from '../../api/row-values.ts'
+import { labelOf, type Row, valueAt } from '../../api/row-values.ts'
 import { useWhyNot } from '../../api/why-not.ts'
 import { toasts } from '../../shell/toasts.ts'
 import { Cell } from '../cell.tsx'
 import { conditionsOn, valuesOf, withConditions } from '../conditions.ts'
 import { boardName, filterName } from '../list-state.ts'
-import { LoadFailure, Waiting } from '../load-state.tsx'
+import { LoadState } from '../load-state.tsx'
 import { isActionAvailable, RowActions } from '../row-actions.tsx'
 import { namingColumn, useRowName } from '../shown-value.ts'
 import type { ChosenAction } from '../use-actions.tsx'
+import { type RowQuery, useRows } from '../use-rows.ts'
 import classes from './work.module.css'
 import './texts.ts'
 
 /** Number of cards by which a column grows, and largest page of a list. */
 const step = 20
 const maxCards = 200
-const liveMs = 10_000
 /** Distance in pixels after which a pressed pointer moves the card. */
 const dragStart = 6
 
 interface BoardProps {
   readonly page: ListPage
-  readonly params: Readonly<Record<string, string>>
-  /** Filters, search and order of the list, without its position. */
-  readonly query: Readonly<Record<string, string | number | readonly string[]>>
-  /** Time range and zone of the list. */
-  readonly time: readonly unknown[]
-  /** Returns the parameters that depend on the time and the user. */
-  limits(): Readonly<Record<string, string | readonly string[]>>
+  /** The rows of the list, without its position. */
+  readonly rows: RowQuery
   onChoose(chosen: ChosenAction): void
 }
 
@@ -46,7 +38,7 @@ interface Drag {
 }
 
 /** Data and functions of the board that its columns and cards use. */
-interface Shared extends Pick<BoardProps, 'page' | 'time' | 'limits'> {
+interface Shared extends Pick<BoardProps, 'page'> {
   titleOf(value: unknown): string
   /** Returns the action that moves a row to a value, if its state allows one. */
   moveOf(row: Row, value: unknown): Action | undefined
@@ -61,21 +53,19 @@ interface Shared extends Pick<BoardProps, 'page' | 'time' | 'limits'> {
  * Shows the rows of a list as cards in columns. A card can be moved only where an action of its row leads. The card stays in
  * its column until the server has moved it, so it is never in a wrong one. It is the default export, because `lazy` loads it.
  */
-export default function BoardView({ page, params, query, time, limits, onChoose }: BoardProps) {
+export default function BoardView({ page, rows, onChoose }: BoardProps) {
   const { translate } = useLanguage()
   const whyNot = useWhyNot()
   const [drag, setDrag] = useState<Drag>()
   const sought = useRef<string>(undefined)
   const { column: field, values } = page.board as NonNullable<ListPage['board']>
   const column = page.columns.find((one) => one.field === field) as Column
-  const { [field]: equal = [], ...others } = query
-  const conditions = conditionsOn([query['filter'] ?? []].flat().map(String), field)
+  const { [field]: equal = [], ...others } = rows.query
+  const conditions = conditionsOn([rows.query['filter'] ?? []].flat().map(String), field)
   const wanted = [...valuesOf(conditions, 'in'), ...[equal].flat().map(String)]
   const words: Readonly<Record<string, string>> = { true: translate('admin.yes'), false: translate('admin.no') }
   const shared: Shared = {
     page,
-    time,
-    limits,
     titleOf: (value) =>
       labelOf(column, value) ??
       (typeof value === 'boolean' ? `${column.title}: ${words[String(value)]}` : String(value)),
@@ -108,38 +98,28 @@ export default function BoardView({ page, params, query, time, limits, onChoose 
         .map((value) => (
           <BoardColumn
             key={value}
-            {...{ shared, params, drag }}
+            {...{ shared, drag }}
             value={values.find((one) => String(one) === value)}
-            query={{ ...others, [field]: value }}
+            rows={{ ...rows, query: { ...others, [field]: value } }}
           />
         ))}
     </div>
   )
 }
 
-interface BoardColumnProps extends Pick<BoardProps, 'params' | 'query'> {
+interface BoardColumnProps extends Pick<BoardProps, 'rows'> {
   readonly shared: Shared
   readonly drag: Drag | undefined
   readonly value: unknown
 }
 
 /** Shows the rows with one value. It reads its first cards, and more of them when the user asks. */
-function BoardColumn({ shared, params, query, drag, value }: BoardColumnProps) {
+function BoardColumn({ shared, rows: wanted, drag, value }: BoardColumnProps) {
   const { translate } = useLanguage()
-  const api = useApi()
   const [size, setSize] = useState(step)
   const [search] = useSearchParams()
-  const { page, time, limits } = shared
-  const asked = { ...query, ...(page.isPaged && { size }), ...(page.canCount && { count: 'capped' }) }
-  const rows = useQuery({
-    queryKey: [page.operation, params, asked, ...time],
-    queryFn: async ({ signal }) => {
-      const sent = { ...asked, ...limits() }
-      return rowsOf(await api.call<Rows | readonly Row[]>(page, { params, query: sent, signal }))
-    },
-    placeholderData: (last) => last,
-    refetchInterval: usePolling()(page.live, liveMs),
-  })
+  const { page } = shared
+  const rows = useRows(page, wanted, { size })
   const { data } = rows
   const title = shared.titleOf(value)
   return (
@@ -154,8 +134,7 @@ function BoardColumn({ shared, params, query, drag, value }: BoardColumnProps) {
       <h2>
         {title} <span>{data && `${data.total ?? ''}${data.counted === 'capped' ? '+' : ''}`}</span>
       </h2>
-      {rows.error !== null && <LoadFailure error={rows.error} onRetry={() => void rows.refetch()} />}
-      {data === undefined && rows.error === null && <Waiting lines={3} height={56} />}
+      <LoadState of={rows} lines={3} height={56} />
       {data?.items.length === 0 && <p className={classes.none}>{translate('work.none')}</p>}
       <ul>
         {data?.items.map((row) => (

@@ -15,10 +15,12 @@ export interface BulkFailures {
 interface BulkFailuresProps extends BulkFailures {
   /** Page of one row, if the list has one. */
   readonly detail: string | undefined
+  /** True if the rows are still selected. */
+  readonly areSelected: boolean
 }
 
 /** Lists the failed rows with their reason. It is the default export, because `lazy` loads it. */
-export default function BulkFailureList({ done, failed, names, detail }: BulkFailuresProps) {
+export default function BulkFailureList({ done, failed, names, detail, areSelected }: BulkFailuresProps) {
   const { translate } = useLanguage()
   return (
     <Notice tone="bad" title={translate('work.rows-done', { done, failed: failed.length })}>
@@ -33,7 +35,7 @@ export default function BulkFailureList({ done, failed, names, detail }: BulkFai
           )
         })}
       </ul>
-      <p>{translate('work.still-selected')}</p>
+      {areSelected && <p>{translate('work.still-selected')}</p>}
     </Notice>
   )
 }

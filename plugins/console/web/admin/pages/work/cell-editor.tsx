@@ -53,7 +53,6 @@ export default function CellEditor({ edit, field, row, name, onChoose, onClose }
       fields={[field]}
       initial={(one) => currentOf(row, one)}
       onlyChanged
-      keeps={false}
       Frame={CellFrame}
       undoOf={undoOf}
       onClose={onClose}

@@ -1,6 +1,6 @@
 import { ActionIcon } from '@mantine/core'
 import { IconPencil } from '@tabler/icons-react'
-import { type KeyboardEvent, lazy, type ReactNode, Suspense, useRef, useState } from 'react'
+import { type KeyboardEvent, lazy, type ReactNode, useRef, useState } from 'react'
 import { useLanguage } from '../../../app/app.tsx'
 import { Boundary } from '../../../app/boundary.tsx'
 import type { Form, ListPage } from '../../api/page-types.ts'
@@ -58,9 +58,7 @@ export function EditableCell({ page, field: fieldName, row, name, onChoose, chil
       </ActionIcon>
       {isOpen && (
         <Boundary>
-          <Suspense fallback={null}>
-            <CellEditor {...{ edit, field, row, name, onChoose }} onClose={close} />
-          </Suspense>
+          <CellEditor {...{ edit, field, row, name, onChoose }} onClose={close} />
         </Boundary>
       )}
     </span>

@@ -1,6 +1,6 @@
 import { Button, Input } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
-import { type ChangeEvent, useId, useState } from 'react'
+import { type ChangeEvent, useId, useRef, useState } from 'react'
 import { useLanguage } from '../../../app/app.tsx'
 import { FailureNotice, Notice } from '../../../app/notice.tsx'
 import { CallFailure } from '../../api/call.ts'
@@ -11,7 +11,7 @@ import { useWrite } from '../../api/use-write.ts'
 import { downloadText } from '../download.ts'
 import { ApiResponse } from '../facts.tsx'
 import dialog from '../forms/dialog.module.css'
-import { Dialog } from '../forms/dialog.tsx'
+import { Dialog, DialogButtons } from '../forms/dialog.tsx'
 import fileField from '../forms/file-field.module.css'
 import classes from './work.module.css'
 import './texts.ts'
@@ -35,6 +35,7 @@ export default function ImportDialog({ page, onClose }: ImportDialogProps) {
   const api = useApi()
   const client = useQueryClient()
   const id = useId()
+  const latest = useRef<File>(undefined)
   const [csv, setCsv] = useState<string>()
   const [error, setError] = useState<string>()
   // The report stays while an import runs, and after one without a response, so that it can be repeated.
@@ -51,6 +52,7 @@ export default function ImportDialog({ page, onClose }: ImportDialogProps) {
   )
   const choose = async ({ currentTarget: { files } }: ChangeEvent<HTMLInputElement>) => {
     const [file] = files ?? []
+    latest.current = file
     run.reset()
     setReport(undefined)
     setCsv(undefined)
@@ -58,7 +60,10 @@ export default function ImportDialog({ page, onClose }: ImportDialogProps) {
     if (file === undefined) return
     if (file.size > maxLength * 4) return setError(translate('work.import.too-large'))
     try {
-      const text = new TextDecoder('utf-8', { fatal: true }).decode(await file.arrayBuffer())
+      const content = await file.arrayBuffer()
+      // Another file may have been chosen while this one was read.
+      if (latest.current !== file) return
+      const text = new TextDecoder('utf-8', { fatal: true }).decode(content)
       if (text.length > maxLength) return setError(translate('work.import.too-large'))
       setCsv(text)
       run.mutate({ csv: text, mode: 'check' })
@@ -101,16 +106,13 @@ export default function ImportDialog({ page, onClose }: ImportDialogProps) {
           />
         )}
         {report !== undefined && <Report report={report} name={page.id} />}
-        <div className={dialog.buttons}>
-          <Button variant="default" onClick={onClose}>
-            {translate(canImport ? 'admin.cancel' : 'admin.close')}
-          </Button>
+        <DialogButtons cancel={translate(canImport ? 'admin.cancel' : 'admin.close')} onCancel={onClose}>
           {canImport && (
             <Button loading={run.isPending} onClick={() => run.mutate({ csv, mode })}>
               {translate(`work.import.${mode}`, { count: report.valid })}
             </Button>
           )}
-        </div>
+        </DialogButtons>
       </div>
     </Dialog>
   )

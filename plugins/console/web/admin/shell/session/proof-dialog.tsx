@@ -1,5 +1,4 @@
 import { Anchor, Button, Modal, PasswordInput } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
 import { type FocusEvent, type FormEvent, type KeyboardEvent, useRef, useState, useSyncExternalStore } from 'react'
 import { useLanguage } from '../../../app/app.tsx'
 import type { Api } from '../../api/call.ts'
@@ -16,6 +15,7 @@ import {
   walletProofChallenge,
 } from '../../api/operations.ts'
 import type { ProofQuestion } from '../../api/proofs.ts'
+import { useOperation } from '../../api/use-operation.ts'
 import { useWrite } from '../../api/use-write.ts'
 import { CodeForm } from '../../factors/code-form.tsx'
 import { PasskeyButton } from '../../factors/passkey-button.tsx'
@@ -134,12 +134,8 @@ function TotpProof() {
 /** Buttons that prove the identity at a linked provider, each in a window. The dialog closes when the proof arrives. */
 function ProviderProofs() {
   const { translate } = useLanguage()
-  const api = useApi()
   const [window, setWindow] = useState<'window' | 'blocked'>()
-  const { data, error } = useQuery({
-    queryKey: ['linked-providers'],
-    queryFn: ({ signal }) => api.call<LinkedProviders>(linkedProviders, { signal }),
-  })
+  const { data, error } = useOperation<LinkedProviders>(linkedProviders)
   // A user can have several accounts at one provider.
   const providers = new Map(data?.identities.map(({ provider, title }) => [provider ?? '', title]))
   providers.delete('')
@@ -191,11 +187,10 @@ function PasswordProof() {
     event.preventDefault()
     if (password !== '') proof.mutate()
   }
-  const { error } = proof
   const label = translate('admin.proof.password')
   return (
     <form onSubmit={submit} className={dialog.form}>
-      <CallError title={translate('admin.proof.failed')} error={error} />
+      <CallError title={translate('admin.proof.failed')} error={proof.error} />
       <PasswordInput
         ref={field}
         label={label}

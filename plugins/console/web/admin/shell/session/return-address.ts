@@ -14,6 +14,15 @@ export function keepReturnAddress(): void {
   }
 }
 
+/** Forgets the page when the recovery ends, or the user signs out. The next user must not see it. */
+export function forgetReturnAddress(): void {
+  try {
+    localStorage.removeItem(storageName)
+  } catch {
+    // Without a storage, there is nothing to forget.
+  }
+}
+
 /** Returns the address of the page that was open before the recovery, or that of the overview. */
 export function returnAddress(): string {
   try {

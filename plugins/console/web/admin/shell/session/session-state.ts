@@ -3,55 +3,33 @@ import { useApi } from '../../api/context.tsx'
 import { type Account, type Callable, ownAccount } from '../../api/operations.ts'
 import { forgetDrafts } from '../drafts.ts'
 import { base } from '../site-context.ts'
+import { forgetReturnAddress } from './return-address.ts'
 
-/** Sign-in method: a wallet in the browser signs a message of the server. */
-export interface WalletWay {
-  readonly id: string
-  readonly kind: 'wallet'
-  readonly challenge: Callable
-  readonly login: Callable
+/** A sign-in method with its operations. See `SignInWay` of `@plinth/admin`. */
+type WayOf<Kind extends string, Operations extends string> = { readonly id: string; readonly kind: Kind } & {
+  readonly [name in Operations]: Callable
 }
 
-/** Recovery of a password by e-mail. See `RecoverySignIn` of `@plinth/admin`. */
-export interface RecoveryWay {
-  readonly id: string
-  readonly kind: 'recovery'
-  readonly status: Callable
-  readonly request: Callable
-  readonly complete: Callable
-  readonly email: Callable
-}
-
-/** Sign-in method: a passkey of the browser. */
-export interface PasskeyWay {
-  readonly id: string
-  readonly kind: 'passkey'
-  readonly options: Callable
-  readonly login: Callable
-}
-
-/** Operations of the second step. See `SecondFactorSignIn` of `@plinth/admin`. */
-export interface SecondFactorWay {
-  readonly id: string
-  readonly kind: 'second-factor'
-  readonly passkeyOptions: Callable
-  readonly passkey: Callable
-  readonly totp: Callable
-  readonly recoveryCode: Callable
-  readonly setUpPasskeyOptions: Callable
-  readonly setUpPasskey: Callable
-  readonly setUpTotpOptions: Callable
-  readonly setUpTotp: Callable
-}
-
-/** Sign-in methods of other servers. See `ProviderSignIn` of `@plinth/admin`. */
-export interface ProvidersWay {
-  readonly id: string
-  readonly kind: 'providers'
-  readonly list: Callable
-  readonly start: Callable
-  readonly callback: Callable
-}
+/** A wallet in the browser signs a message of the server. */
+export type WalletWay = WayOf<'wallet', 'challenge' | 'login'>
+/** Recovery of a password by e-mail. */
+export type RecoveryWay = WayOf<'recovery', 'status' | 'request' | 'complete' | 'email'>
+/** A passkey of the browser. */
+export type PasskeyWay = WayOf<'passkey', 'options' | 'login'>
+/** Operations of the second step: a proof by each method, and the set-up of a method. */
+export type SecondFactorWay = WayOf<
+  'second-factor',
+  | 'passkeyOptions'
+  | 'passkey'
+  | 'totp'
+  | 'recoveryCode'
+  | 'setUpPasskeyOptions'
+  | 'setUpPasskey'
+  | 'setUpTotpOptions'
+  | 'setUpTotp'
+>
+/** Sign-in at other servers. */
+export type ProvidersWay = WayOf<'providers', 'list' | 'start' | 'callback'>
 
 type Way = WalletWay | RecoveryWay | PasskeyWay | SecondFactorWay | ProvidersWay
 
@@ -170,6 +148,7 @@ export class SessionState {
    */
   leave(next = () => location.reload()): void {
     forgetDrafts()
+    forgetReturnAddress()
     this.#channel.postMessage('out')
     this.#phase = 'out'
     next()

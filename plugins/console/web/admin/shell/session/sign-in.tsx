@@ -1,12 +1,12 @@
 import { Anchor, Button, Modal, PasswordInput, TextInput } from '@mantine/core'
 import { IconWallet } from '@tabler/icons-react'
-import { useQuery } from '@tanstack/react-query'
 import { type FormEvent, lazy, type ReactNode, Suspense, useState } from 'react'
 import { siteName, useLanguage } from '../../../app/app.tsx'
 import { Brand, Switches } from '../../../app/frame.tsx'
 import { Notice } from '../../../app/notice.tsx'
 import { useApi } from '../../api/context.tsx'
-import { type Account, login } from '../../api/operations.ts'
+import { type Account, login, type SignInProviders } from '../../api/operations.ts'
+import { useOperation } from '../../api/use-operation.ts'
 import { useWrite } from '../../api/use-write.ts'
 import { PasskeyButton } from '../../factors/passkey-button.tsx'
 import { canUsePasskeys } from '../../factors/passkeys.ts'
@@ -99,10 +99,9 @@ function PasswordForm({ username: known = '', onResult }: WayProps & { readonly 
     event.preventDefault()
     if (username !== '' && password !== '') signIn.mutate()
   }
-  const { error } = signIn
   return (
     <form onSubmit={submit} className={classes.form}>
-      <CallError title={translate('admin.sign-in.failed')} error={error} />
+      <CallError title={translate('admin.sign-in.failed')} error={signIn.error} />
       <TextInput
         label={translate('admin.sign-in.username')}
         value={username}
@@ -133,29 +132,15 @@ function PasswordForm({ username: known = '', onResult }: WayProps & { readonly 
   )
 }
 
-interface Provider {
-  readonly id: string
-  readonly title: string
-  /** True if users of the product normally have no password. */
-  readonly passwordHidden?: boolean
-}
-
-const noProviders: readonly Provider[] = []
+const noProviders: SignInProviders['providers'] = []
 
 function useProviders(way: ProvidersWay | undefined) {
-  const api = useApi()
-  const { data, error } = useQuery({
-    queryKey: ['sign-in-providers'],
-    queryFn: ({ signal }) =>
-      way === undefined
-        ? { providers: noProviders }
-        : api.call<{ readonly providers: readonly Provider[] }>(way.list, { signal }),
-  })
+  const { data, error } = useOperation<SignInProviders>(way?.list, { enabled: way !== undefined })
   return { providers: data?.providers ?? noProviders, error }
 }
 
 /** Buttons that leave this page for the server of a provider. */
-function ProviderButtons({ way, providers }: { readonly way: ProvidersWay; readonly providers: readonly Provider[] }) {
+function ProviderButtons({ way, providers }: SignInProviders & { readonly way: ProvidersWay }) {
   const { translate } = useLanguage()
   const api = useApi()
   const start = useWrite(
@@ -167,10 +152,9 @@ function ProviderButtons({ way, providers }: { readonly way: ProvidersWay; reado
       }),
     { onSuccess: ({ url }, provider) => leaveTo(url, { provider, purpose: 'sign-in', returnTo: addressHere() }) },
   )
-  const { error } = start
   return (
     <>
-      <CallError title={translate('admin.sign-in.failed')} error={error} />
+      <CallError title={translate('admin.sign-in.failed')} error={start.error} />
       {providers.map(({ id, title }) => (
         <Button
           key={id}
@@ -278,11 +262,7 @@ export function EndedSession(props: SignInFormProps) {
 /** Link for users who forgot their password. It is hidden while the product cannot send mails. */
 function RecoveryLink({ way }: { readonly way: RecoveryWay }) {
   const { translate } = useLanguage()
-  const api = useApi()
-  const { data } = useQuery({
-    queryKey: ['recovery-status'],
-    queryFn: ({ signal }) => api.call<{ readonly available: boolean }>(way.status, { signal }),
-  })
+  const { data } = useOperation<{ readonly available: boolean }>(way.status)
   if (data?.available !== true) return null
   return (
     <Anchor className={classes.forgot} href={recoveryAddress} onClick={keepReturnAddress}>

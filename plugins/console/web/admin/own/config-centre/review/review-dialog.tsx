@@ -1,17 +1,19 @@
-import { Button, TextInput } from '@mantine/core'
+import { Button } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef } from 'react'
 import { useLanguage } from '../../../../app/app.tsx'
 import { FailureNotice, Notice } from '../../../../app/notice.tsx'
 import { CallFailure } from '../../../api/call.ts'
 import { useApi } from '../../../api/context.tsx'
-import type { Operation, OwnPageView } from '../../../api/page-types.ts'
+import type { Operation } from '../../../api/page-types.ts'
 import { useWrite } from '../../../api/use-write.ts'
 import dialog from '../../../pages/forms/dialog.module.css'
-import { Dialog } from '../../../pages/forms/dialog.tsx'
+import { Dialog, DialogButtons } from '../../../pages/forms/dialog.tsx'
+import { ReasonField } from '../../../pages/forms/reason-field.tsx'
 import { useFormats } from '../../../pages/shown-value.ts'
 import { useKeptText } from '../../../shell/drafts.ts'
 import { toasts } from '../../../shell/toasts.ts'
+import { useCentre } from '../centre-context.ts'
 import { type Conflict, conflictsOf, draft, reasonDraft, sentChange, useDraft } from '../config-draft.ts'
 import { type ConfigItem, type GroupTitles, type Outcome, operationIds } from '../config-types.ts'
 import { InstancesState } from '../instances-state.tsx'
@@ -87,7 +89,6 @@ function Conflicts({ conflicts }: { readonly conflicts: readonly Conflict[] }) {
 }
 
 interface ReviewDialogProps {
-  readonly page: OwnPageView
   readonly items: ReadonlyMap<string, ConfigItem>
   readonly titles: GroupTitles
   /** True to save the draft when the dialog opens, without the review and the reason. */
@@ -96,8 +97,9 @@ interface ReviewDialogProps {
 }
 
 /** Dialog that shows the effects of the draft, asks for the reason, and shows the outcome. */
-export function ReviewDialog({ page: { operations }, items, titles, savesNow, onClose }: ReviewDialogProps) {
+export function ReviewDialog({ items, titles, savesNow, onClose }: ReviewDialogProps) {
   const { translate } = useLanguage()
+  const { operations } = useCentre()
   const { changes } = useDraft()
   const client = useQueryClient()
   const [reason, setReason] = useKeptText(reasonDraft)
@@ -148,15 +150,9 @@ export function ReviewDialog({ page: { operations }, items, titles, savesNow, on
         <div className={dialog.form}>
           <Impact outcome={saved} items={items} titles={titles} isDone />
           {saved.requestId === undefined && (
-            <InstancesState
-              operation={operations[operationIds.instances]}
-              version={saved.version}
-              keys={saved.effects.map(({ key }) => key)}
-            />
+            <InstancesState version={saved.version} keys={saved.effects.map(({ key }) => key)} />
           )}
-          <div className={dialog.buttons}>
-            <Button onClick={onClose}>{translate('admin.close')}</Button>
-          </div>
+          <DialogButtons onCancel={onClose} />
         </div>
       </Dialog>
     )
@@ -181,18 +177,14 @@ export function ReviewDialog({ page: { operations }, items, titles, savesNow, on
         {foreseen !== undefined && changes.size > 0 && conflicts.length === 0 && (
           <Impact outcome={foreseen} items={items} titles={titles} isDone={false} />
         )}
-        <TextInput
+        <ReasonField
           label={translate('config.reason')}
           description={translate('config.reason-hint')}
-          maxLength={200}
           value={reason}
-          onChange={(event) => setReason(event.currentTarget.value)}
+          onChange={setReason}
           data-autofocus
         />
-        <div className={dialog.buttons}>
-          <Button variant="default" onClick={onClose}>
-            {translate('config.back')}
-          </Button>
+        <DialogButtons cancel={translate('config.back')} onCancel={onClose}>
           <Button
             type="submit"
             loading={save.isPending}
@@ -200,7 +192,7 @@ export function ReviewDialog({ page: { operations }, items, titles, savesNow, on
           >
             {translate('config.save', { count: changes.size })}
           </Button>
-        </div>
+        </DialogButtons>
       </form>
     </Dialog>
   )

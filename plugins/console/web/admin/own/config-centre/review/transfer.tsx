@@ -1,17 +1,19 @@
-import { Button, SegmentedControl, TextInput } from '@mantine/core'
+import { Button, SegmentedControl } from '@mantine/core'
 import { IconDownload, IconUpload } from '@tabler/icons-react'
 import { useQueryClient } from '@tanstack/react-query'
 import { type ChangeEvent, type FormEvent, useId, useState } from 'react'
 import { useLanguage } from '../../../../app/app.tsx'
 import { Notice } from '../../../../app/notice.tsx'
 import { useApi } from '../../../api/context.tsx'
-import type { Operation, OwnPageView } from '../../../api/page-types.ts'
+import type { Operation } from '../../../api/page-types.ts'
 import { useWrite } from '../../../api/use-write.ts'
 import { useWhyNot } from '../../../api/why-not.ts'
 import { downloadText } from '../../../pages/download.ts'
 import dialog from '../../../pages/forms/dialog.module.css'
-import { Dialog } from '../../../pages/forms/dialog.tsx'
+import { Dialog, DialogButtons } from '../../../pages/forms/dialog.tsx'
+import { ReasonField } from '../../../pages/forms/reason-field.tsx'
 import { toasts } from '../../../shell/toasts.ts'
+import { useCentre } from '../centre-context.ts'
 import { type ConfigItem, type GroupTitles, type Outcome, operationIds } from '../config-types.ts'
 import { InstancesState } from '../instances-state.tsx'
 import { Impact } from './impact.tsx'
@@ -53,15 +55,14 @@ export function ExportButton({ operation }: { readonly operation: Operation }) {
 }
 
 interface ImportProps {
-  readonly page: OwnPageView
   readonly items: ReadonlyMap<string, ConfigItem>
   readonly titles: GroupTitles
 }
 
-export function ImportButton({ page, items, titles }: ImportProps) {
+export function ImportButton({ items, titles }: ImportProps) {
   const { translate } = useLanguage()
   const [isOpen, setOpen] = useState(false)
-  const whyNot = useWhyNot()(page.operations[operationIds.imported])
+  const whyNot = useWhyNot()(useCentre().operations[operationIds.imported])
   return (
     <>
       <Button
@@ -74,7 +75,7 @@ export function ImportButton({ page, items, titles }: ImportProps) {
       >
         {translate('config.import')}
       </Button>
-      {isOpen && <ImportDialog page={page} items={items} titles={titles} onClose={() => setOpen(false)} />}
+      {isOpen && <ImportDialog items={items} titles={titles} onClose={() => setOpen(false)} />}
     </>
   )
 }
@@ -87,8 +88,9 @@ interface ChosenFile {
 const modes = ['merge', 'replace'] as const
 
 /** Dialog that reads a file, shows the changes that it contains, and then applies them. */
-function ImportDialog({ page: { operations }, items, titles, onClose }: ImportProps & { onClose(): void }) {
+function ImportDialog({ items, titles, onClose }: ImportProps & { onClose(): void }) {
   const { translate } = useLanguage()
+  const { operations } = useCentre()
   const api = useApi()
   const client = useQueryClient()
   const inputId = useId()
@@ -137,14 +139,8 @@ function ImportDialog({ page: { operations }, items, titles, onClose }: ImportPr
       <Dialog size="xl" title={translate('config.imported')} onClose={onClose}>
         <div className={dialog.form}>
           <Impact outcome={run.data} items={items} titles={titles} isDone />
-          <InstancesState
-            operation={operations[operationIds.instances]}
-            version={run.data.version}
-            keys={run.data.effects.map(({ key }) => key)}
-          />
-          <div className={dialog.buttons}>
-            <Button onClick={onClose}>{translate('admin.close')}</Button>
-          </div>
+          <InstancesState version={run.data.version} keys={run.data.effects.map(({ key }) => key)} />
+          <DialogButtons onCancel={onClose} />
         </div>
       </Dialog>
     )
@@ -172,16 +168,8 @@ function ImportDialog({ page: { operations }, items, titles, onClose }: ImportPr
         <Failure error={dry.error ?? run.error} />
         {isNothing && <p>{translate('config.import-nothing')}</p>}
         {foreseen !== undefined && <Impact outcome={foreseen} items={items} titles={titles} isDone={false} />}
-        <TextInput
-          label={translate('config.reason')}
-          maxLength={200}
-          value={reason}
-          onChange={(event) => setReason(event.currentTarget.value)}
-        />
-        <div className={dialog.buttons}>
-          <Button variant="default" onClick={onClose}>
-            {translate('admin.cancel')}
-          </Button>
+        <ReasonField label={translate('config.reason')} value={reason} onChange={setReason} />
+        <DialogButtons onCancel={onClose}>
           <Button
             type="submit"
             loading={run.isPending || dry.isPending}
@@ -189,7 +177,7 @@ function ImportDialog({ page: { operations }, items, titles, onClose }: ImportPr
           >
             {translate('config.import-now')}
           </Button>
-        </div>
+        </DialogButtons>
       </form>
     </Dialog>
   )

@@ -1,0 +1,22 @@
+import { createContext, useContext } from 'react'
+import type { Operation, OwnPageView } from '../../api/page-types.ts'
+
+/** What the user may do in the config centre. The value is stable, so that the rows are not rendered again. */
+export interface Centre {
+  readonly operations: OwnPageView['operations']
+  /** True if this user may save keys. */
+  readonly maySave: boolean
+  /** Operation that verifies a value with the plugin that owns the key; `undefined` if the user may not call it. */
+  readonly verification: Operation | undefined
+  readonly hasHistory: boolean
+  /** Operations that find earlier values; `undefined` if the user may not call them. */
+  readonly earlier: { readonly history: Operation; readonly rollback: Operation } | undefined
+}
+
+export const CentreContext = createContext<Centre | undefined>(undefined)
+
+export function useCentre(): Centre {
+  const centre = useContext(CentreContext)
+  if (centre === undefined) throw new Error('useCentre needs a CentreContext around it')
+  return centre
+}

@@ -1,0 +1,150 @@
+import {
+  adminAttention,
+  adminDetail,
+  adminForm,
+  adminList,
+  type DetailPageDeclaration,
+  type ListPageDeclaration,
+  type PageAction,
+} from '@plinth/admin'
+import { bilingual as text } from '@plinth/kernel'
+import { deliveries } from './deliveries.ts'
+import { endpoints } from './endpoints.ts'
+
+type Page = ListPageDeclaration | DetailPageDeclaration
+
+const eventTypes = { labels: 'webhooks.event-type' }
+const own = { params: { id: { field: 'id' } } }
+
+/** Actions of an endpoint whose routes are written by hand. */
+const actions: readonly PageAction[] = [
+  {
+    ...own,
+    operation: 'postAdminWebhooksEndpointsByIdRotateSecret',
+    label: text('New secret', '轮换密钥'),
+    confirm: text(
+      'The secret of {{name}} is replaced. Requests also have a signature of the old secret during the grace period.',
+      '{{name}} 的密钥将被替换，宽限期内请求同时带有旧密钥的签名。',
+    ),
+    body: { version: { field: 'version' } },
+    ask: ['graceSeconds', 'force'],
+    once: 'secret',
+  },
+  {
+    ...own,
+    operation: 'postAdminWebhooksEndpointsByIdRedeliver',
+    label: text('Send a range again', '按时间范围重新投递'),
+    confirm: text(
+      'Failed, held and out-of-scope deliveries of {{name}} in this range are sent again, at most 1,000 at a time.',
+      '将重新发送 {{name}} 在此时间范围内失败、已保留和超出数据范围的投递，每次最多 1,000 条。',
+    ),
+    ask: ['from', 'to'],
+    when: { status: ['active', 'failing'] },
+  },
+]
+
+const pickers = { eventTypes }
+/** Adds the parts of an endpoint page that the resource does not declare. */
+const withSecrets = (page: Page): Page => {
+  const withPicker = <F extends { readonly options?: object }>(form: F) => ({
+    ...form,
+    options: { ...form.options, ...pickers },
+  })
+  if (page.kind === 'detail') {
+    const related = [
+      {
+        page: 'webhooks.webhook-deliveries',
+        title: text('Deliveries', '投递记录'),
+        filter: { endpointId: { field: 'id' } },
+      },
+    ]
+    return {
+      ...page,
+      ...(page.form && { form: withPicker(page.form) }),
+      actions: [...(page.actions ?? []), ...actions],
+      related,
+    }
+  }
+  return {
+    ...page,
+    lead: text(
+      'Programs that receive events of the product as signed HTTP requests.',
+      '以签名的 HTTP 请求接收产品事件的程序。',
+    ),
+    create: adminForm('postAdminWebhooksEndpoints', {
+      title: text('New endpoint', '新建端点'),
+      fields: ['name', 'url', 'description', 'eventTypes', 'ownerId'],
+      options: { ...pickers, ownerId: { labels: 'iam.user', title: text('Owner', '所有者') } },
+      once: 'secret',
+    }),
+    ...(page.edit && { edit: withPicker(page.edit) }),
+    actions: [...(page.actions ?? []), ...actions],
+    links: [{ page: 'webhooks.event-types', label: text('Event types', '事件类型') }],
+  }
+}
+
+const outcomes = {
+  running: text('Running', '进行中'),
+  succeeded: text('Succeeded', '成功'),
+  failed: text('Failed', '失败'),
+  interrupted: text('Interrupted', '已中断'),
+}
+
+const delivery = adminDetail('getAdminWebhooksDeliveriesById', (it) => ({
+  id: 'webhooks.webhook-delivery',
+  title: text('Webhook delivery', 'Webhook 投递'),
+  name: 'eventType',
+  param: 'id',
+  live: ['webhook_delivery'],
+  sections: [
+    {
+      title: text('Attempts', '尝试记录'),
+      columns: [
+        it.rows('attemptLog', (row) => [
+          row.count('number'),
+          row.time('startedAt'),
+          row.text('outcome', { labels: outcomes }),
+          row.count('status', { title: text('HTTP status', 'HTTP 状态') }),
+          row.count('durationMs', { title: text('Duration in ms', '耗时（毫秒）') }),
+          row.text('reason', { mono: true }),
+        ]),
+      ],
+    },
+    { title: text('Content', '内容'), columns: [it.text('body', { mono: true })] },
+  ],
+}))
+/** Adds the attempts to the page of a delivery. */
+const withAttempts = (page: Page): Page => {
+  if (page.kind === 'list') return page
+  const shown = (page.sections ?? []).map((section) => ({
+    ...section,
+    columns: section.columns.filter(({ field }) => field !== 'attemptLog' && field !== 'body'),
+  }))
+  return { ...page, sections: [...shown, ...(delivery.sections ?? [])] }
+}
+
+const types = adminList('getAdminWebhooksEventTypes', (row) => ({
+  id: 'webhooks.event-types',
+  title: text('Webhook event types', 'Webhook 事件类型'),
+  lead: text('Events that plugins offer to webhook endpoints.', '各插件提供给 Webhook 端点的事件。'),
+  key: 'type',
+  columns: [row.text('title'), row.text('type', { mono: true }), row.text('permission', { mono: true })],
+}))
+
+export const pages = [...endpoints.pages.map(withSecrets), ...deliveries.pages.map(withAttempts), types]
+
+const endpointsIn = (status: 'failing' | 'suspended', tone: 'warn' | 'bad', title: ReturnType<typeof text>) =>
+  adminAttention('getAdminWebhooksEndpoints', {
+    id: `webhooks.${status}`,
+    title,
+    tone,
+    unattended: text('The receivers do not learn of events.', '接收方收不到事件。'),
+    query: { status, size: 1, count: 'capped' },
+    count: 'total',
+    page: { id: 'webhooks.webhook-endpoints', filter: { status } },
+  })
+
+export const needsAttention = [
+  endpointsIn('failing', 'warn', text('Webhook endpoints that fail', '持续失败的 Webhook 端点')),
+  endpointsIn('suspended', 'bad', text('Suspended webhook endpoints', '已暂停的 Webhook 端点')),
+]

@@ -1,0 +1,45 @@
+import type { Database } from '@plinth/database'
+import type { Identity } from '@plinth/iam'
+import { pluginWith } from '@plinth/resource'
+import { businessError, redeliver, viewDeliveries } from './declarations.ts'
+import { dueAgain } from './endpoint-routes.ts'
+import { root } from './endpoints.ts'
+import { Delivery, ownerOfEndpoint, subjectOfDelivery } from './entities.ts'
+
+export interface DeliveryParts {
+  readonly db: Database
+  readonly identity: Pick<Identity, 'rowsInScope'>
+  /** Called after the commit of deliveries that are due. */
+  readonly added: () => void
+}
+
+/** The delivery log. A caller sees a delivery if the endpoint and the row of the event are in the data scope. */
+export const deliveries = pluginWith<DeliveryParts>().resource(Delivery, {
+  area: 'webhooks',
+  path: `${root}/deliveries`,
+  notFound: 'delivery-unknown',
+  errors: businessError,
+  rows: (principal, { identity }) => ({
+    $and: [identity.rowsInScope(principal, ownerOfEndpoint), identity.rowsInScope(principal, subjectOfDelivery)],
+  }),
+  list: { access: viewDeliveries, filters: ['endpointId', 'status', 'eventType'], range: 'createdAt' },
+  get: { access: viewDeliveries },
+  actions: {
+    redeliver: {
+      access: redeliver,
+      title: ['Send again', '重新投递'],
+      confirm: [
+        'The request is sent again immediately with the same webhook-id and, if necessary, with all retries.',
+        '将立即以相同的 webhook-id 重新发送，必要时重新执行全部重试。',
+      ],
+      throws: ['webhooks.delivery-pending'],
+      when: { status: ['delivered', 'failed', 'held', 'rejected'] },
+      set({ row: { status }, now }) {
+        if (status === 'pending') throw businessError('delivery-pending')
+        return dueAgain(now)
+      },
+      afterCommit: ({ parts }) => parts.added(),
+    },
+  },
+  page: { group: 'integrations', order: 21 },
+})

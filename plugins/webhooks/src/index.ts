@@ -1,0 +1,2 @@
+export { default } from './plugin.ts'
+export { signedHeaders } from './signature.ts'
