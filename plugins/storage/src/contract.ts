@@ -153,7 +153,13 @@ export const storageDisk = extensionPoint<Disk>('storage.disk', {
       list: shape.function,
       verify: shape.function,
     },
-    { create: shape.function, sweep: shape.function, keepDeleted: shape.function, hold: shape.function, url: shape.function },
+    {
+      create: shape.function,
+      sweep: shape.function,
+      keepDeleted: shape.function,
+      hold: shape.function,
+      url: shape.function,
+    },
   ),
 })
 
