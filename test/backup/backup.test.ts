@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { listBackups, verifyBackup } from '@plinth/backup/parts'
+import type { ConnectionSettings } from '@plinth/database/stored-data'
 import { rejectsWith } from '@plinth/dev/testing'
 import t from 'tap'
 import { emptyDatabase, filledDatabase } from '../move/databases.ts'
@@ -44,4 +45,19 @@ t.test('a failed check of the product on the copy removes the backup', async (t)
   const examine = async (set: object) => (Object.keys(set).length > 0 ? [failed] : [])
   await rejectsWith(t, backUp(site, { examine }), { code: 'PLINTH_BACKUP_CHECKS' })
   t.same(await filesIn(site.backups), [])
+})
+
+t.test('a second run, another type of database and a malformed identity file are rejected', async (t) => {
+  const root = t.testdir({})
+  const site = { root, database: await filledDatabase(t, 'sqlite', 1), backups: join(root, 'backups') }
+  const memory = { ...site, database: { ...site.database, file: ':memory:' } as ConnectionSettings }
+  await rejectsWith(t, backUp(memory), { code: 'PLINTH_BACKUP_DATABASE' })
+  const record = () => rejectsWith(t, backUp(site), { code: 'PLINTH_BACKUP_RUNNING' })
+  const { id } = await backUp(site, { record: async () => void (await record()) })
+  const target = { root: join(root, 'restored'), database: await emptyDatabase(t, 'sqlite'), backups: site.backups }
+  await rejectsWith(t, restoreTo(target, id, { key: 'AGE-SECRET-KEY-1' }), { code: 'PLINTH_BACKUP_OPTIONS' })
+  await rejectsWith(t, restoreTo(target, id, { key: 'age1' }), { code: 'PLINTH_BACKUP_OPTIONS' })
+  const server = { ...target.database, type: 'postgresql', name: 'shop' } as ConnectionSettings
+  await rejectsWith(t, restoreTo({ ...target, database: server }, id), { code: 'PLINTH_BACKUP_DIALECT' })
+  t.same(await filesIn(target.root), [])
 })
