@@ -94,7 +94,7 @@ export const proofs: Readonly<Record<string, Proof>> = {
   backup: {
     proves:
       'A backup is complete and proven or removed, and every row and file can be restored with the secret key only.',
-    minutes: 8,
+    minutes: 12,
     group: 1,
     paths: [
       'plugins/backup/src/**',
