@@ -91,6 +91,19 @@ export const proofs: Readonly<Record<string, Proof>> = {
     paths: ['plugins/database/src/time/**', 'test/fixtures/clock-world.ts'],
     files: ['test/clocks.proof.ts'],
   },
+  backup: {
+    proves:
+      'A backup is complete and proven or removed, and every row and file can be restored with the secret key only.',
+    minutes: 12,
+    group: 1,
+    paths: [
+      'plugins/backup/src/**',
+      'plugins/database/src/move/**',
+      'plugins/storage/src/directory-disk.ts',
+      'test/backup/**',
+    ],
+    files: ['test/backup/backup.proof.ts'],
+  },
   move: {
     proves: 'All rows survive moves between databases that are killed at many places, and each planted fault is found.',
     minutes: 9,
