@@ -11,7 +11,7 @@ import {
   tableNamesOf,
   withDatabase,
 } from '@plinth/database/stored-data'
-import { waitForProcessEnd } from '@plinth/dev/testing'
+import { rejectsWith, waitForProcessEnd } from '@plinth/dev/testing'
 import { createDatabase, everyDialect, type TestDialect } from '@plinth/dev/testing/database'
 import { systemClock } from '@plinth/kernel'
 import t, { type Test } from 'tap'
@@ -133,9 +133,9 @@ t.test('a running move cannot be cancelled', options, async (t) => {
         return []
       },
     })
-    t.match(cancelled, { code: 'PLINTH_DATABASE_MOVE_IN_USE' }, dialect)
+    t.hasStrict(cancelled, { code: 'PLINTH_DATABASE_MOVE_IN_USE' }, dialect)
     t.equal(moved, true)
-    await t.rejects(cancelMove(source, false), { code: 'PLINTH_DATABASE_MOVED' })
+    await rejectsWith(t, cancelMove(source, false), { code: 'PLINTH_DATABASE_MOVED' })
   }
 })
 

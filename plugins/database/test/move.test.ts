@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { assertMembers, rejectsWith } from '@plinth/dev/testing'
-import { type CommandFinding, systemClock } from '@plinth/kernel'
+import { type CommandFinding, type CommandInvocation, systemClock } from '@plinth/kernel'
 import { causeCodeOf } from '@plinth/kernel/host'
 import { defineChangeSet, Migrator, type PluginChangeSets } from '@plinth/migrations'
 import fc from 'fast-check'
@@ -11,6 +11,7 @@ import type { ConnectionSettings } from '../src/connections/connection-failure.t
 import { changeSets as ownChangeSets } from '../src/migrations/index.ts'
 import { canonicalJson } from '../src/move/canonical-json.ts'
 import { cancelMove, type MoveOptions, moveDatabase } from '../src/move/move.ts'
+import { runMoveCommand } from '../src/move/move-command.ts'
 import { createMoveTables } from '../src/move/move-state.ts'
 import { withDatabase } from '../src/move/open-database.ts'
 import type { SourceProblem } from '../src/move/source-check.ts'
@@ -270,11 +271,11 @@ t.test('a move that continues after its proof compares the rows again', async (t
     if (on === 'target') throw new Error('ended')
     return []
   }
-  await t.rejects(move(source.settings, target, { examine }), { message: 'ended' })
+  await rejectsWith(t, move(source.settings, target, { examine }), { message: 'ended' })
   await run(source.settings, `update sample set balance = 5`)
   const error = await move(source.settings, target).catch((thrown: unknown) => thrown)
   assertMembers(t, error, { code: 'PLINTH_DATABASE_MOVE_PROOF' })
-  t.match(Object(error).problems, [{ table: 'sample', kind: 'changed', from: 'id=1' }])
+  t.strictSame(Object(error).problems, [{ table: 'sample', kind: 'changed', rows: 1, from: 'id=1', to: 'id=1' }])
   await run(source.settings, `update sample set balance = -9007199254740991`)
   assertMembers(t, await move(source.settings, target), { moved: true })
 })
@@ -300,6 +301,23 @@ t.test('a cancelled move leaves the source usable, and its target rejects anothe
   assertMembers(t, await cancelMove(source.settings, false), { state: 'moving' })
   await rejectsWith(t, move(source.settings, target), { code: 'PLINTH_DATABASE_MOVE_TARGET' })
   await startOn(t, source, samplePlugin)
+})
+
+t.test('an invalid option is named', async (t) => {
+  const source = await sampleFile(t)
+  const context = {
+    source: source.settings,
+    changeSets,
+    processTables: new Set<string>(),
+    clock: systemClock,
+    root: '/',
+  }
+  const targets = ['', 'sqlite:', 'sqlite::memory:', 'shop', 'https://u@h/shop', 'postgresql://h/shop', 'mysql://u@h']
+  const unclear = ['postgresql://u%ZZ@h/shop', 'postgresql://u@h/%ff', 'mariadb://u@h/shop?x=1', 'mariadb://u@h/shop#1']
+  for (const to of [...targets, ...unclear, 'postgresql://u:password@h/shop']) {
+    const invocation = { options: { to }, signal: new AbortController().signal } as unknown as CommandInvocation
+    await rejectsWith(t, runMoveCommand(context, invocation), { code: 'PLINTH_DATABASE_MOVE_OPTIONS' }, to)
+  }
 })
 
 t.test('a rehearsal changes nothing', async (t) => {

@@ -91,7 +91,11 @@ export async function withWriteFence<T>(
       })
     } catch (error) {
       if (isHeld || isPlinthError(error) || !busy.test(String(errorCodeOf(error)))) throw error
-      throw databaseError('PLINTH_DATABASE_MOVE_IN_USE', { place, reason: 'it is writing, or it is moving the data' }, error)
+      throw databaseError(
+        'PLINTH_DATABASE_MOVE_IN_USE',
+        { place, reason: 'it is writing, or it is moving the data' },
+        error,
+      )
     } finally {
       // After a failed statement, or if the connection was lost, there is nothing to release.
       if (isHeld || dialect === 'postgresql') await run(rollback).catch(() => undefined)
