@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { database } from '@plinth/database'
-import type { ConnectionSettings } from '@plinth/database/parts'
+import { type ConnectionSettings, cancelMove, moveDatabase } from '@plinth/database/parts'
 import {
   findStoredTables,
   insertStoredRows,
@@ -11,8 +11,9 @@ import {
   tableNamesOf,
   withDatabase,
 } from '@plinth/database/stored-data'
-import { waitForProcessEnd } from '@plinth/dev/testing'
+import { rejectsWith, waitForProcessEnd } from '@plinth/dev/testing'
 import { createDatabase, everyDialect, type TestDialect } from '@plinth/dev/testing/database'
+import { systemClock } from '@plinth/kernel'
 import t, { type Test } from 'tap'
 import { startWithRows } from '../back-office/back-office-rows.ts'
 import {
@@ -72,6 +73,7 @@ const killPoints: readonly (readonly [string, KillPoint])[] = [
   ['the source is marked', { statement: 'insert into .database_move. ', nth: 1, when: 'after' }],
   ['the tables are locked', { statement: '^(begin immediate|lock table)', nth: 1, when: 'after' }],
   ['values are checked', { statement: '^select .* order by', nth: 20, when: 'before' }],
+  ['the target is not marked', { statement: 'create table .*database_move_progress', nth: 1, when: 'after' }],
   ['the target is marked', { statement: 'insert into .database_move. ', nth: 1, when: 'after' }],
   ['change sets are applied', { statement: 'create table .iam_user. ', nth: 1, when: 'after' }],
   ['rows of change sets are removed', { statement: 'delete from .iam_user.$', nth: 1, when: 'after' }],
@@ -83,7 +85,7 @@ const killPoints: readonly (readonly [string, KillPoint])[] = [
   ],
   ['a table is complete, not marked', { statement: 'delete from .database_move_progress', nth: 12, when: 'before' }],
   ['hashes are compared', { statement: 'select \\* from .database_move_progress', nth: 2, when: 'after' }],
-  ['the target is not marked as proven', { statement: 'update .database_move. ', nth: 2, when: 'before' }],
+  ['the target is not marked as proven', { statement: 'update .database_move. ', nth: 1, when: 'before' }],
   ['the source is not marked as moved', { statement: 'update .database_move. ', nth: 2, when: 'before' }],
   ['the source is marked as moved, not committed', { statement: 'update .database_move. ', nth: 2, when: 'after' }],
   ['the source is moved, the target is marked', { statement: 'drop table .*_progress', nth: 1, when: 'before' }],
@@ -112,6 +114,30 @@ for (const [from, to] of pairs) {
     t.same(digestOf(outcome), digestOf(unkilled), 'every row is equal, and none is doubled')
   })
 }
+
+t.test('a running move cannot be cancelled', options, async (t) => {
+  for (const dialect of ['postgresql', 'mariadb'] as const) {
+    const source = await filledDatabase(t, dialect, 1)
+    let cancelled: unknown
+    const { moved } = await moveDatabase({
+      source,
+      target: await emptyDatabase(t, 'sqlite'),
+      changeSets,
+      processTables: processTablesOf(quickstartPlugins),
+      clock: systemClock,
+      signal: new AbortController().signal,
+      onProgress: () => {},
+      isRehearsal: false,
+      async examine(on) {
+        if (on === 'target') cancelled = await cancelMove(source, false).catch((error: unknown) => error)
+        return []
+      },
+    })
+    t.hasStrict(cancelled, { code: 'PLINTH_DATABASE_MOVE_IN_USE' }, dialect)
+    t.equal(moved, true)
+    await rejectsWith(t, cancelMove(source, false), { code: 'PLINTH_DATABASE_MOVED' })
+  }
+})
 
 /** The move is complete, but its rows are not compared yet. */
 const beforeProof: KillPoint = { statement: 'select \\* from .database_move_progress', nth: 2, when: 'before' }

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { assertMembers, rejectsWith } from '@plinth/dev/testing'
-import { type CommandFinding, systemClock } from '@plinth/kernel'
+import { type CommandFinding, type CommandInvocation, systemClock } from '@plinth/kernel'
 import { causeCodeOf } from '@plinth/kernel/host'
 import { defineChangeSet, Migrator, type PluginChangeSets } from '@plinth/migrations'
 import fc from 'fast-check'
@@ -11,6 +11,8 @@ import type { ConnectionSettings } from '../src/connections/connection-failure.t
 import { changeSets as ownChangeSets } from '../src/migrations/index.ts'
 import { canonicalJson } from '../src/move/canonical-json.ts'
 import { cancelMove, type MoveOptions, moveDatabase } from '../src/move/move.ts'
+import { runMoveCommand } from '../src/move/move-command.ts'
+import { createMoveTables } from '../src/move/move-state.ts'
 import { withDatabase } from '../src/move/open-database.ts'
 import type { SourceProblem } from '../src/move/source-check.ts'
 import { tableNamesOf } from '../src/move/stored-tables.ts'
@@ -66,13 +68,16 @@ const insertOf = (values: Partial<Record<Column, string>>) => {
   return `insert into sample (${Object.keys(row).join(', ')}) values (${Object.values(row).join(', ')})`
 }
 
+const migrate = (settings: ConnectionSettings) =>
+  withDatabase(settings, async ({ db, dialect }) => {
+    let id = 1
+    await new Migrator({ db, dialect, plugins: changeSets, newId: () => id++ }).migrate()
+  })
+
 async function sampleFile(t: Test, ...statements: readonly string[]): Promise<TestDatabase> {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
-  await withDatabase(db.settings, async ({ db: connection, dialect }) => {
-    let id = 1
-    await new Migrator({ db: connection, dialect, plugins: changeSets, newId: () => id++ }).migrate()
-  })
+  await migrate(db.settings)
   await run(db.settings, ...statements)
   return db
 }
@@ -224,6 +229,63 @@ t.test('an interrupted move continues, and both databases reject starts until it
   await startOn(t, target, samplePlugin)
 })
 
+onEachDatabase(t, 'during a move, another move, a start and a cancellation are rejected', async (t, db) => {
+  await migrate(db.settings)
+  const [checked, examined] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const [second, first] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const late = move(db.settings, await emptyFile(t), {
+    examine: async () => {
+      checked.resolve()
+      await second.promise
+      return []
+    },
+  })
+  const isLate = rejectsWith(t, late, { code: 'PLINTH_DATABASE_MOVE_IN_USE' })
+  await checked.promise
+  const moved = move(db.settings, await emptyFile(t), {
+    examine: async (on) => {
+      if (on === 'source') return []
+      examined.resolve()
+      await first.promise
+      return []
+    },
+  })
+  await examined.promise
+  second.resolve()
+  await isLate
+  t.equal(await startFailure(t, db), 'PLINTH_DATABASE_MOVING')
+  // The wait for the lock of a server is longer; the proof of moves has this case.
+  if (db.settings.type === 'sqlite') {
+    const cancelled = cancelMove({ ...db.settings, busyTimeoutMs: 50 }, false)
+    await rejectsWith(t, cancelled, { code: 'PLINTH_DATABASE_MOVE_IN_USE' })
+  }
+  first.resolve()
+  assertMembers(t, await moved, { moved: true })
+  t.equal(await startFailure(t, db), 'PLINTH_DATABASE_MOVED')
+})
+
+t.test('a move that continues after its proof compares the rows again', async (t) => {
+  const source = await sampleFile(t, insertOf({}))
+  const target = await emptyFile(t)
+  const examine = async (on: 'source' | 'target') => {
+    if (on === 'target') throw new Error('ended')
+    return []
+  }
+  await rejectsWith(t, move(source.settings, target, { examine }), { message: 'ended' })
+  await run(source.settings, `update sample set balance = 5`)
+  const error = await move(source.settings, target).catch((thrown: unknown) => thrown)
+  assertMembers(t, error, { code: 'PLINTH_DATABASE_MOVE_PROOF' })
+  t.strictSame(Object(error).problems, [{ table: 'sample', kind: 'changed', rows: 1, from: 'id=1', to: 'id=1' }])
+  await run(source.settings, `update sample set balance = -9007199254740991`)
+  assertMembers(t, await move(source.settings, target), { moved: true })
+})
+
+t.test('a target with the tables of a move that never began is empty', async (t) => {
+  const [source, target] = [await sampleFile(t), await emptyFile(t)]
+  await withDatabase(target, ({ db, dialect }) => createMoveTables(db, dialect))
+  assertMembers(t, await move(source.settings, target), { moved: true })
+})
+
 t.test('a cancelled move leaves the source usable, and its target rejects another move', async (t) => {
   const source = await sampleFile(t, insertOf({}))
   const target = await emptyFile(t)
@@ -239,6 +301,23 @@ t.test('a cancelled move leaves the source usable, and its target rejects anothe
   assertMembers(t, await cancelMove(source.settings, false), { state: 'moving' })
   await rejectsWith(t, move(source.settings, target), { code: 'PLINTH_DATABASE_MOVE_TARGET' })
   await startOn(t, source, samplePlugin)
+})
+
+t.test('an invalid option is named', async (t) => {
+  const source = await sampleFile(t)
+  const context = {
+    source: source.settings,
+    changeSets,
+    processTables: new Set<string>(),
+    clock: systemClock,
+    root: '/',
+  }
+  const targets = ['', 'sqlite:', 'sqlite::memory:', 'shop', 'https://u@h/shop', 'postgresql://h/shop', 'mysql://u@h']
+  const unclear = ['postgresql://u%ZZ@h/shop', 'postgresql://u@h/%ff', 'mariadb://u@h/shop?x=1', 'mariadb://u@h/shop#1']
+  for (const to of [...targets, ...unclear, 'postgresql://u:password@h/shop']) {
+    const invocation = { options: { to }, signal: new AbortController().signal } as unknown as CommandInvocation
+    await rejectsWith(t, runMoveCommand(context, invocation), { code: 'PLINTH_DATABASE_MOVE_OPTIONS' }, to)
+  }
 })
 
 t.test('a rehearsal changes nothing', async (t) => {

@@ -38,6 +38,8 @@ interface ClientDependencies {
 
 /** Maximum number of connections to one origin. Further requests wait until one is free. */
 const connectionsPerOrigin = 128
+/** The same for streams. Each keeps its connection until its reader, for example a slow client, has read it. */
+const streamsPerOrigin = 1_024
 
 /**
  * Texts for error codes of the system and of libraries. The original messages are not used, because they may contain
@@ -62,6 +64,7 @@ export class OutgoingHttpClient implements OutgoingHttp {
   readonly #deadlines: Deadlines
   #rules: AddressRules
   #agent: Agent
+  #streamAgent: Agent
   /** Former agents with requests that have not ended. */
   readonly #retiring = new Set<Agent>()
   #stopped = false
@@ -70,7 +73,8 @@ export class OutgoingHttpClient implements OutgoingHttp {
     this.#parts = parts
     this.#deadlines = new Deadlines(parts.clock)
     this.#rules = new AddressRules(parts.settings())
-    this.#agent = this.#createAgent()
+    this.#agent = this.#createAgent(connectionsPerOrigin)
+    this.#streamAgent = this.#createAgent(streamsPerOrigin)
   }
 
   check(url: string | URL): void {
@@ -79,11 +83,14 @@ export class OutgoingHttpClient implements OutgoingHttp {
 
   /** Applies changed settings. New requests do not use connections that were opened with the old settings. */
   reload(): void {
-    const former = this.#agent
+    const formerAgents = [this.#agent, this.#streamAgent]
     this.#rules = new AddressRules(this.#parts.settings())
-    this.#agent = this.#createAgent()
-    this.#retiring.add(former)
-    former.close().finally(() => this.#retiring.delete(former))
+    this.#agent = this.#createAgent(connectionsPerOrigin)
+    this.#streamAgent = this.#createAgent(streamsPerOrigin)
+    for (const former of formerAgents) {
+      this.#retiring.add(former)
+      former.close().finally(() => this.#retiring.delete(former))
+    }
   }
 
   request(request: OutgoingRequest): Promise<OutgoingResponse> {
@@ -101,6 +108,10 @@ export class OutgoingHttpClient implements OutgoingHttp {
     const { method = 'POST', headers, body, signal, deadlineMs = settings.deadlineMs } = request
     const late = new OutgoingHttpError('deadline-exceeded', `No answer within ${deadlineMs} ms`, origin, true)
     const cancelled = new AbortController()
+    // A request that waits for a connection does not notice the signal.
+    const { promise: gaveUp, reject } = Promise.withResolvers<never>()
+    gaveUp.catch(() => {})
+    cancelled.signal.addEventListener('abort', () => reject(cancelled.signal.reason))
     const giveUp = () => cancelled.abort(new OutgoingHttpError('aborted', 'Given up', origin, true))
     signal?.addEventListener('abort', giveUp)
     const endWait = this.#deadlines.begin(deadlineMs, () => cancelled.abort(late))
@@ -110,7 +121,7 @@ export class OutgoingHttpClient implements OutgoingHttp {
       return failureFor(error, origin, !isBeforeSending(error))
     }
     try {
-      const response = await this.#agent.request({
+      const sent = this.#streamAgent.request({
         origin,
         path,
         method,
@@ -121,6 +132,7 @@ export class OutgoingHttpClient implements OutgoingHttp {
         bodyTimeout: settings.bodyTimeoutMs,
         signal: cancelled.signal,
       })
+      const response = await Promise.race([sent, gaveUp])
       const content = contentOf(response.body, failure, () => signal?.removeEventListener('abort', giveUp))
       return { status: response.statusCode, headers: joinedHeaders(response.headers), content }
     } catch (error) {
@@ -154,7 +166,7 @@ export class OutgoingHttpClient implements OutgoingHttp {
 
   async stop(): Promise<void> {
     this.#stopped = true
-    await Promise.all([this.#agent, ...this.#retiring].map((agent) => agent.destroy()))
+    await Promise.all([this.#agent, this.#streamAgent, ...this.#retiring].map((agent) => agent.destroy()))
   }
 
   /** @throws OutgoingHttpError if the address is not allowed, the signal is aborted or the product stops */
@@ -166,10 +178,10 @@ export class OutgoingHttpClient implements OutgoingHttp {
     return address
   }
 
-  #createAgent(): Agent {
+  #createAgent(connections: number): Agent {
     const { connectTimeoutMs: timeout } = this.#parts.settings()
     const connect = { lookup: this.#lookup(), timeout }
-    return new Agent({ allowH2: false, connections: connectionsPerOrigin, connect })
+    return new Agent({ allowH2: false, connections, connect })
   }
 
   /** Returns a DNS lookup that only succeeds if the rules allow all addresses. */

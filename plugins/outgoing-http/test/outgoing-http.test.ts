@@ -565,3 +565,24 @@ t.test('a stream returns the bytes as they arrive, under the same rules', async 
     code: 'address-refused',
   })
 })
+
+t.test('streams that are read slowly hold up no requests, and a wait for a connection ends', async (t) => {
+  const there = await server(t, (request, response) => {
+    if (request.url === '/endless') response.write('part')
+    else response.end('ok')
+  })
+  const clock = manualClock()
+  const outgoing = client(t, { allowedHosts: [there.host] }, nobody, clock)
+  const open = () => outgoing.stream({ url: `${there.url}/endless`, method: 'GET', deadlineMs: 700 })
+  const most = 1_024
+  const streams = await Promise.all(Array.from({ length: most }, open))
+  t.hasStrict(await outgoing.request({ url: there.url }), { status: 200, body: 'ok' })
+  const waiting = failure(open())
+  await clock.advance(700)
+  t.hasStrict(await waiting, { code: 'deadline-exceeded' })
+  streams[0]?.content.destroy()
+  const next = await open()
+  t.equal(next.status, 200)
+  t.equal(there.requests.length, most + 2, 'the request that was given up is not sent')
+  for (const { content } of [...streams, next]) content.destroy()
+})

@@ -190,13 +190,18 @@ export class S3Client {
 
   async #repeat<T>({ method, signal, attempts = maxAttempts }: S3Request, work: () => Promise<T>): Promise<T> {
     const { clock } = this.#parts
+    let mayCorrectClock = true
     for (let attempt = 1; ; attempt++) {
       signal?.throwIfAborted()
       try {
         return await work()
       } catch (error) {
         signal?.throwIfAborted()
-        if (this.#correctClock(error)) continue
+        // Once, because the servers behind one address may have different clocks.
+        if (mayCorrectClock && this.#correctClock(error)) {
+          mayCorrectClock = false
+          continue
+        }
         if (attempt >= attempts || !isTransient(error)) throw this.#translated(method, error)
         // Half of the pause is random, so that instances do not repeat their requests at the same time.
         await clock.sleep(firstPauseMs * 2 ** attempt * (0.5 + Math.random() / 2), signal)

@@ -75,7 +75,7 @@ export class S3Disk implements Disk {
     const key = this.#keyOf(path)
     const response = await orMissing(this.#client.stream({ method: 'GET', key }))
     if (response === undefined) return undefined
-    const facts = factsOf(path, key, response.headers)
+    const facts = factsOf(path, key, response)
     const content = this.#contentOf(facts, { start: 0, end: facts.size - 1 }, response)
     content.once('close', () => response.content.destroy())
     return { path, size: facts.size, modifiedAt: facts.modifiedAt, content }
@@ -175,7 +175,7 @@ export class S3Disk implements Disk {
   async #factsOf(path: string): Promise<ObjectFacts | undefined> {
     const key = this.#keyOf(path)
     const response = await orMissing(this.#client.send({ method: 'HEAD', key }))
-    return response && factsOf(path, key, response.headers)
+    return response && factsOf(path, key, response)
   }
 
   /**
@@ -243,11 +243,17 @@ export class S3Disk implements Disk {
   }
 }
 
-function factsOf(path: string, key: string, headers: Readonly<Record<string, string>>): ObjectFacts {
+function factsOf(
+  path: string,
+  key: string,
+  { headers, content }: Pick<OutgoingStream, 'headers'> & Partial<Pick<OutgoingStream, 'content'>>,
+): ObjectFacts {
   const size = Number(headers['content-length'] ?? Number.NaN)
   const modifiedAt = new Date(headers['last-modified'] ?? '')
-  if (!Number.isSafeInteger(size) || Number.isNaN(modifiedAt.getTime()))
+  if (!Number.isSafeInteger(size) || Number.isNaN(modifiedAt.getTime())) {
+    content?.destroy()
     throw diskUnavailable('the S3 server sent an object without its size or time')
+  }
   return { path, key, size, modifiedAt, etag: headers['etag'], hash: headers[hashHeader] }
 }
 

@@ -116,8 +116,9 @@ async function uploadParts(
       parts[index] = partXml(index + 1, sent.headers['etag'], checksum, body)
     }
   }
+  const senders = Array.from({ length: maxConcurrentParts }, sendParts)
   try {
-    await Promise.all(Array.from({ length: maxConcurrentParts }, sendParts))
+    await Promise.all(senders)
     const body = Buffer.from(`<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`)
     const types = { 'content-type': 'application/xml', ...conditionOf(onlyNew) }
     const ended = await client.send({ method: 'POST', key, query: { uploadId }, headers: types, body })
@@ -125,6 +126,8 @@ async function uploadParts(
       throw diskUnavailable('the S3 server did not confirm the end of a multipart upload')
   } catch (error) {
     isCancelled = true
+    // A server may store a part that arrives after the upload was aborted, and no list contains it then.
+    await Promise.allSettled(senders)
     // If this fails too, the sweep removes the upload.
     await client.send({ method: 'DELETE', key, query: { uploadId } }).catch(() => undefined)
     throw error

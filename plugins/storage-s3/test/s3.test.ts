@@ -81,6 +81,24 @@ t.test('a clock that is 20 minutes wrong is corrected once', async (t) => {
   }
 })
 
+t.test('the clock is corrected once for a request, if servers with different clocks answer', async (t) => {
+  const { proxy, endpoint } = await startS3(t, 's3rver')
+  const { storage } = await startProduct(t, endpoint)
+  let sign = 1
+  proxy.faults.push({
+    kind: 'silent',
+    times: 1,
+    concerns() {
+      sign = -sign
+      proxy.skewMs = sign * 20 * 60_000
+      return false
+    },
+  })
+  const put = storage.put('local', 'a.txt', 'content')
+  await rejectsWith(t, put, { code: 'PLINTH_STORAGE_S3_REJECTED' })
+  t.equal(proxy.rejections.filter((code) => code === 'RequestTimeTooSkewed').length, 2)
+})
+
 t.test('the checks of the server appear as warnings', async (t) => {
   const { proxy, endpoint } = await startS3(t, 's3rver')
   const check = async () => {

@@ -39,7 +39,10 @@ export const copyCommand: CommandDeclaration<Uses> = {
         signal.throwIfAborted()
         const source = await directory.open(path)
         if (source === undefined) continue
-        await copyFile(files, report, path, source.content)
+        await copyFile(files, report, path, source.content).catch((error: unknown) => {
+          output.progress(`${name}: ${path} cannot be copied`)
+          throw error
+        })
         seen += 1
         if (seen % progressFiles === 0) output.progress(`${name}: ${seen} files`)
       }

@@ -1,6 +1,7 @@
 /** Tests `plinth storage copy`. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { rejectsWith } from '@plinth/dev/testing'
 import { systemClock } from '@plinth/kernel'
 import t from 'tap'
 import { copyCommand } from '../src/copy-command.ts'
@@ -11,8 +12,9 @@ import { createTestDirectory, startStorage } from './fixtures/product.ts'
 t.test('plinth storage copy copies what is missing, and replaces and deletes nothing', async (t) => {
   const root = createTestDirectory(t)
   const plugins = [diskPlugin('other', new DirectoryDisk(join(root, 'other'), 'private', systemClock))]
-  const copy = async (driver: string) => {
-    const config = { 'platform.storage.disks.local.driver': driver }
+  const progress: string[] = []
+  const copy = async (driver: string, more: Readonly<Record<string, string>> = {}) => {
+    const config = { 'platform.storage.disks.local.driver': driver, ...more }
     const { running } = await startStorage(t, { root, plugins, config })
     const result: { report?: unknown; text?: string } = {}
     const code = await copyCommand.run(running.runtimeOf('storage') as never, {
@@ -22,7 +24,7 @@ t.test('plinth storage copy copies what is missing, and replaces and deletes not
         json: true,
         result: (report, text) => Object.assign(result, { report, text }),
         table: () => undefined,
-        progress: () => undefined,
+        progress: (line) => progress.push(line),
       },
       signal: AbortSignal.timeout(60_000),
       examine: async () => [],
@@ -54,4 +56,9 @@ t.test('plinth storage copy copies what is missing, and replaces and deletes not
   writeFileSync(join(root, 'local/a/new.txt'), 'new')
   t.strictSame(await copy('other'), resultOf(1, 120, ['a/7.txt']))
   t.equal(readFileSync(join(root, 'other/a/7.txt'), 'utf8'), 'newer', 'a file with another content is not replaced')
+
+  await files.put('local', 'large.bin', Buffer.alloc(2_000))
+  const limited = copy('other', { 'platform.storage.max-file-size': '1KiB' })
+  await rejectsWith(t, limited, { reason: 'storage.file-too-large' })
+  t.equal(progress.at(-1), 'local: large.bin cannot be copied')
 })

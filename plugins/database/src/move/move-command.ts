@@ -75,15 +75,15 @@ async function readTarget(context: MoveContext, { options, signal }: CommandInvo
   }
   const url = URL.canParse(to) ? new URL(to) : undefined
   const type = url?.protocol.slice(0, -1)
-  const name = decodeURIComponent(url?.pathname.slice(1) ?? '')
+  const [name, username] = [decoded(url?.pathname.slice(1)), decoded(url?.username)]
   const isServer = type === 'postgresql' || type === 'mariadb' || type === 'mysql'
   if (
     url === undefined ||
     !isServer ||
     url.hostname === '' ||
-    url.username === '' ||
+    username === '' ||
     name === '' ||
-    url.search !== ''
+    url.search + url.hash !== ''
   ) {
     throw optionError('write --to as postgresql://user@host:5432/name, mariadb://user@host:3306/name or sqlite:path')
   }
@@ -103,12 +103,21 @@ async function readTarget(context: MoveContext, { options, signal }: CommandInvo
     host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
     port: url.port === '' ? usualPort[type] : Number(url.port),
     name,
-    username: decodeURIComponent(url.username),
+    username,
     password,
     tls,
     poolSize: 2,
     preparedStatements: true,
     ...limits,
+  }
+}
+
+/** Returns an empty string for text with an invalid escape. */
+function decoded(text = ''): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return ''
   }
 }
 

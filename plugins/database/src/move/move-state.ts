@@ -7,7 +7,8 @@ import { databaseError } from '../errors.ts'
  * Tables of a move. They are no change set, because they describe one database and exist only since its move. The
  * target has no other table when the move begins.
  */
-const [markerTable, progressTable] = ['database_move', 'database_move_progress'] as const
+const markerTable = 'database_move'
+export const progressTable = 'database_move_progress'
 export const moveTableNames: readonly string[] = [markerTable, progressTable]
 
 /**
@@ -77,11 +78,17 @@ export async function createMoveTables(db: AnyDb, dialect: Dialect): Promise<voi
   for (const table of tables) await db.executeQuery(table.compile())
 }
 
-/** Removes the tables. A database without them takes part in no move. */
+const dropTable = (table: string) => async (db: AnyDb, dialect: Dialect) => {
+  await db.executeQuery(compilerFor(dialect).schema.dropTable(table).ifExists().compile())
+}
+/** Removes the marker. A database without it takes part in no move. */
+export const dropMarkerTable = dropTable(markerTable)
+export const dropProgressTable = dropTable(progressTable)
+
+/** Removes the tables of a target. The marker is the last one, so that a crash in between leaves the marker. */
 export async function dropMoveTables(db: AnyDb, dialect: Dialect): Promise<void> {
-  const { schema } = compilerFor(dialect)
-  // The marker is the last one, so that a crash in between leaves the marker.
-  for (const table of [progressTable, markerTable]) await db.executeQuery(schema.dropTable(table).ifExists().compile())
+  await dropProgressTable(db, dialect)
+  await dropMarkerTable(db, dialect)
 }
 
 /** Looks for the marker table without an error in the log of the server. */
@@ -111,18 +118,28 @@ async function unlessMissing<T>(read: () => Promise<T>, otherwise: T): Promise<T
   }
 }
 
+const markerRow = ({ moveId, state, place, changedAt }: MoveMarker) => ({
+  move_id: moveId,
+  state,
+  place,
+  changed_at: changedAt,
+})
+
+/** Inserts the marker. Fails if there is one. The tables must exist. */
+export async function insertMarker(db: AnyDb, marker: MoveMarker): Promise<void> {
+  await moveDb(db)
+    .insertInto(markerTable)
+    .values({ id: 1, ...markerRow(marker) })
+    .execute()
+}
+
 /** Writes the marker. The tables must exist. */
-export async function writeMarker(db: AnyDb, { moveId, state, place, changedAt }: MoveMarker): Promise<void> {
-  const row = { move_id: moveId, state, place, changed_at: changedAt }
-  const { numUpdatedRows } = await moveDb(db).updateTable(markerTable).set(row).where('id', '=', 1).executeTakeFirst()
+export async function writeMarker(db: AnyDb, marker: MoveMarker): Promise<void> {
+  const written = moveDb(db).updateTable(markerTable).set(markerRow(marker)).where('id', '=', 1)
+  const { numUpdatedRows } = await written.executeTakeFirst()
   // MySQL does not count rows that have the same values already.
   const exists = await moveDb(db).selectFrom(markerTable).select('id').executeTakeFirst()
-  if (numUpdatedRows === 0n && exists === undefined) {
-    await moveDb(db)
-      .insertInto(markerTable)
-      .values({ id: 1, ...row })
-      .execute()
-  }
+  if (numUpdatedRows === 0n && exists === undefined) await insertMarker(db, marker)
 }
 
 /** Returns the resume points by table. There are none if a process was killed while it removed the tables of a move. */

@@ -10,7 +10,9 @@ import { IdSource, type IdSourceTables, reservationTime } from '../rows/id-sourc
 import {
   createMoveTables,
   dropMoveTables,
+  insertMarker,
   type MoveMarker,
+  moveTableNames,
   movingNow,
   readMarker,
   readProgress,
@@ -56,6 +58,8 @@ export interface MoveResult {
 
 /** Milliseconds between two lines of progress. */
 const progressMs = 2_000
+
+const otherMove = 'another move has begun'
 
 /** Maximum number of problems that an error message lists. The error contains all of them. */
 const maxListed = 50
@@ -113,21 +117,30 @@ export async function moveDatabase(options: MoveOptions): Promise<MoveResult> {
  * Cancels a move: the source can be used again. Rows of the target stay, and the target keeps rejecting starts.
  *
  * @param isForced also if the move has ended: changes that were made in the target are then missing
- * @throws PlinthError `PLINTH_DATABASE_MOVE_NONE`, `PLINTH_DATABASE_MOVED`
+ * @throws PlinthError `PLINTH_DATABASE_MOVE_NONE`, `PLINTH_DATABASE_MOVED`; `PLINTH_DATABASE_MOVE_IN_USE` if a process is
+ *   moving the data
  */
 export async function cancelMove(source: ConnectionSettings, isForced: boolean): Promise<MoveMarker> {
   const place = databaseLocationText(source)
   if (await isMissingFile(source)) throw databaseError('PLINTH_DATABASE_MOVE_NONE', { place })
-  return withDatabase(source, async ({ db, dialect }) => {
-    const marker = await readMarker(db, dialect)
+  const cancellable = (marker: MoveMarker | undefined): MoveMarker => {
     const isSource = marker?.state === 'moving' || marker?.state === 'moved'
     if (marker === undefined || !isSource) throw databaseError('PLINTH_DATABASE_MOVE_NONE', { place })
     if (marker.state === 'moved' && !isForced) {
       const at = new Date(marker.changedAt).toISOString()
       throw databaseError('PLINTH_DATABASE_MOVED', { place, other: marker.place, at })
     }
-    await dropMoveTables(db, dialect)
     return marker
+  }
+  return withDatabase(source, async (locking) => {
+    const { db, dialect } = locking
+    cancellable(await readMarker(db, dialect))
+    return withWriteFence(locking, place, [], async (fence) => {
+      // The move may have ended meanwhile.
+      const marker = cancellable(await readMarker(fence.db, dialect))
+      await fence.endMove()
+      return marker
+    })
   })
 }
 
@@ -177,14 +190,10 @@ class Move {
     this.#say('Checking the product on the source')
     const before = await movingNow.run(moveId, () => this.#options.examine('source'))
     if (this.#options.isRehearsal) return this.#rehearse(limits, before)
-    await createMoveTables(db, dialect)
-    await writeMarker(db, this.#marker(moveId, 'moving'))
+    if (marker === undefined) await this.#begin(moveId)
     let hasWritten = targetMarker !== undefined
-    let isOnlyMove = marker === undefined
     const work = async (fence: WriteFence) => {
-      const current = await readMarker(fence.db, dialect)
-      isOnlyMove = current?.moveId === moveId
-      if (!isOnlyMove) throw this.#inUse('another move has begun')
+      if ((await readMarker(fence.db, dialect))?.moveId !== moveId) throw this.#inUse(otherMove)
       await this.#assertUnused()
       const state = targetMarker?.state ?? 'preparing'
       if (state === 'preparing') {
@@ -193,17 +202,39 @@ class Move {
         await this.#prepare(moveId)
       }
       if (state !== 'proven') await this.#copy(fence)
-      if (state !== 'proven') await this.#prove(moveId)
+      // An earlier proof is not valid any more, because the source was not locked meanwhile.
+      await this.#prove(moveId)
       const earlierFailures = await this.#examine(moveId, before)
+      await fence.assertHeld()
       await writeMarker(fence.db, this.#marker(moveId, 'moved'))
       await fence.commit()
       return earlierFailures
     }
     const earlierFailures = await this.#fenced(work).catch(async (error: unknown) => {
-      if (isOnlyMove && !hasWritten) await dropMoveTables(db, dialect).catch(() => undefined)
+      // If another process continues this move, it holds the lock, and the marker stays.
+      if (marker === undefined && !hasWritten) await this.#giveUp(moveId).catch(() => undefined)
       throw error
     })
     return this.#end(earlierFailures)
+  }
+
+  /** Marks the source. The marker has a fixed key, so of two moves only one can insert it. */
+  async #begin(moveId: string): Promise<void> {
+    const { db, dialect } = this.#from
+    if ((await readMarker(db, dialect)) !== undefined) throw this.#inUse(otherMove)
+    await createMoveTables(db, dialect)
+    await insertMarker(db, this.#marker(moveId, 'moving')).catch(async (error: unknown) => {
+      throw (await readMarker(db, dialect)) === undefined ? error : this.#inUse(otherMove, error)
+    })
+  }
+
+  #giveUp(moveId: string): Promise<void> {
+    return withDatabase(this.#options.source, (locking) =>
+      withWriteFence(locking, this.#places.source, [], async (fence) => {
+        const current = await readMarker(fence.db, locking.dialect)
+        if (current?.moveId === moveId) await fence.endMove()
+      }),
+    )
   }
 
   /** The lock needs a connection of its own, which SQLite only has with another open file. */
@@ -214,7 +245,7 @@ class Move {
 
   /** Ends a move whose process was killed after the source was marked as moved. */
   async #finish(marker: MoveMarker, targetMarker: MoveMarker | undefined): Promise<MoveResult> {
-    if (targetMarker?.moveId !== marker.moveId) {
+    if (targetMarker?.moveId !== marker.moveId || this.#options.isRehearsal) {
       const at = new Date(marker.changedAt).toISOString()
       throw databaseError('PLINTH_DATABASE_MOVED', { place: this.#places.source, other: marker.place, at })
     }
@@ -257,7 +288,9 @@ class Move {
       throw databaseError(code, { place: source, other: marker.place, at: new Date(marker.changedAt).toISOString() })
     }
     if (targetMarker !== undefined && targetMarker.moveId === marker?.moveId) return
-    const names = [...(await tableNamesOf(this.#to))].sort()
+    // A process that was killed may have left the tables of a move without a marker.
+    const isEmptyMove = (name: string) => targetMarker === undefined && moveTableNames.includes(name)
+    const names = [...(await tableNamesOf(this.#to))].filter((name) => !isEmptyMove(name)).sort()
     if (names.length === 0) return
     const reason =
       targetMarker === undefined
@@ -278,8 +311,8 @@ class Move {
     throw this.#inUse(`${Number(node)} running process(es) of the product`)
   }
 
-  #inUse(reason: string) {
-    return databaseError('PLINTH_DATABASE_MOVE_IN_USE', { place: this.#places.source, reason })
+  #inUse(reason: string, cause?: unknown) {
+    return databaseError('PLINTH_DATABASE_MOVE_IN_USE', { place: this.#places.source, reason }, cause)
   }
 
   /** Checks all values of the source, and returns the number of rows. */
