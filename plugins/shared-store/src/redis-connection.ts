@@ -246,16 +246,19 @@ export class RedisConnection {
 
   /** Returns the text of INFO of each primary. It is empty if Redis forbids the command. */
   #infos(): Promise<string[]> {
-    return this.send(() =>
-      Promise.all(
-        nodesOf(this.#client, 'master').map((node) =>
+    return this.send(async () => {
+      const nodes = nodesOf(this.#client, 'master')
+      // The client of a cluster forgets nodes that it has lost.
+      if (nodes.length === 0) throw new Error('not connected')
+      return Promise.all(
+        nodes.map((node) =>
           node.info().catch((error: unknown) => {
             if (errorReason(error).startsWith('NOPERM')) return ''
             throw error
           }),
         ),
-      ),
-    )
+      )
+    })
   }
 
   /** Returns the error for a response that contains the text of an error. */
