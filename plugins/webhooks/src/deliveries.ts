@@ -2,9 +2,10 @@ import type { Database } from '@plinth/database'
 import type { Identity } from '@plinth/iam'
 import { pluginWith } from '@plinth/resource'
 import { businessError, redeliver, viewDeliveries } from './declarations.ts'
+import { isEnabled } from './delivery-store.ts'
 import { dueAgain } from './endpoint-routes.ts'
 import { root } from './endpoints.ts'
-import { Delivery, ownerOfEndpoint, subjectOfDelivery } from './entities.ts'
+import { Delivery, Endpoint, ownerOfEndpoint, subjectOfDelivery } from './entities.ts'
 
 export interface DeliveryParts {
   readonly db: Database
@@ -32,11 +33,16 @@ export const deliveries = pluginWith<DeliveryParts>().resource(Delivery, {
         'The request is sent again immediately with the same webhook-id and, if necessary, with all retries.',
         '将立即以相同的 webhook-id 重新发送，必要时重新执行全部重试。',
       ],
-      throws: ['webhooks.delivery-pending'],
+      throws: ['webhooks.delivery-pending', 'webhooks.endpoint-unknown', 'webhooks.endpoint-disabled'],
       when: { status: ['delivered', 'failed', 'held', 'rejected'] },
       set({ row: { status }, now }) {
         if (status === 'pending') throw businessError('delivery-pending')
         return dueAgain(now)
+      },
+      async inTransaction({ em, row }) {
+        const endpoint = await em.findOne(Endpoint.entity, { id: row.endpointId }, { fields: ['status'] })
+        if (endpoint === null) throw businessError('endpoint-unknown')
+        if (!isEnabled(endpoint)) throw businessError('endpoint-disabled')
       },
       afterCommit: ({ parts }) => parts.added(),
     },
