@@ -1,4 +1,5 @@
 import type { Database } from '@plinth/database'
+import type { WebhookEventType } from '@plinth/events'
 import type { Identity } from '@plinth/iam'
 import { pluginWith } from '@plinth/resource'
 import { businessError, redeliver, viewDeliveries } from './declarations.ts'
@@ -10,19 +11,30 @@ import { Delivery, Endpoint, ownerOfEndpoint, subjectOfDelivery } from './entiti
 export interface DeliveryParts {
   readonly db: Database
   readonly identity: Pick<Identity, 'rowsInScope'>
+  readonly types: ReadonlyMap<string, WebhookEventType>
   /** Called after the commit of deliveries that are due. */
   readonly added: () => void
 }
 
-/** The delivery log. A caller sees a delivery if the endpoint and the row of the event are in the data scope. */
+/**
+ * The delivery log. A caller sees a delivery with the permission of its event type, if the endpoint and the row of the
+ * event are in the data scope.
+ */
 export const deliveries = pluginWith<DeliveryParts>().resource(Delivery, {
   area: 'webhooks',
   path: `${root}/deliveries`,
   notFound: 'delivery-unknown',
   errors: businessError,
-  rows: (principal, { identity }) => ({
-    $and: [identity.rowsInScope(principal, ownerOfEndpoint), identity.rowsInScope(principal, subjectOfDelivery)],
-  }),
+  rows: (principal, { identity, types }) => {
+    const hidden = [...types].filter(([, { permission }]) => !principal.can(permission)).map(([name]) => name)
+    return {
+      $and: [
+        identity.rowsInScope(principal, ownerOfEndpoint),
+        identity.rowsInScope(principal, subjectOfDelivery),
+        hidden.length === 0 ? {} : { eventType: { $nin: hidden } },
+      ],
+    }
+  },
   list: { access: viewDeliveries, filters: ['endpointId', 'status', 'eventType'], range: 'createdAt' },
   get: { access: viewDeliveries },
   actions: {
