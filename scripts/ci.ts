@@ -15,7 +15,7 @@ import { baseOfChange, changedPaths, concernedProofs } from './changed-paths.ts'
 import { addCounts, type Counts, lastLine } from './count-tests.ts'
 import { linkCheckout } from './linked-checkout.ts'
 import { runProof } from './proof.ts'
-import { proofs } from './proofs.ts'
+import { groupCount, proofs } from './proofs.ts'
 
 const minuteMs = 60_000
 const beginning = performance.now()
@@ -49,11 +49,11 @@ const total = await runTests()
 const base = baseOfChange()
 const paths = base === undefined ? [] : changedPaths(base)
 const concerned = concernedProofs(paths)
-const group = Math.floor(Date.now() / 86_400_000) % 3
+const group = Math.floor(Date.now() / 86_400_000) % groupCount
 const rotated = Object.keys(proofs).toSorted((one, other) => rankOf(one) - rankOf(other))
 /** Proofs of the day's group come first. */
 function rankOf(name: string) {
-  return ((proofs[name]?.group ?? 0) - group + 3) % 3
+  return ((proofs[name]?.group ?? 0) - group + groupCount) % groupCount
 }
 console.log(`\n== proofs: ${paths.length} changed paths since ${base ?? 'an unknown commit'}`)
 console.log(`they concern: ${concerned.join(', ') || 'no proof'}; group of the day: ${group}`)

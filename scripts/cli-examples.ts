@@ -40,6 +40,11 @@ export const cliExamples: Readonly<Record<string, string>> = {
   'plinth migrate back': 'npx plinth migrate back shop/0002-add-note',
   'plinth database move': 'npx plinth database move --to sqlite:data/moved.sqlite --dry-run',
   'plinth database confirm-clock': 'npx plinth database confirm-clock',
+  'plinth backup create': 'npx plinth backup create',
+  'plinth backup list': 'npx plinth backup list',
+  'plinth backup verify': 'npx plinth backup verify 2026-11-30T02-30-00-000Z --identity /media/key/backup.key',
+  'plinth backup restore': 'npx plinth backup restore 2026-11-30T02-30-00-000Z --identity /media/key/backup.key',
+  'plinth backup prune': 'npx plinth backup prune --dry-run',
   'plinth admin recover': 'npx plinth admin recover --username ann --password-stdin < password.txt',
   'plinth admin create': 'npx plinth admin create --username root --password-stdin < password.txt',
   'plinth permissions': 'npx plinth permissions',
@@ -53,6 +58,9 @@ export const cliExamples: Readonly<Record<string, string>> = {
 
 /** Examples that `test/cli-page.proof.ts` does not run, each with the reason. */
 export const commandsNotRun: Readonly<Record<string, string>> = {
+  'plinth backup create': 'needs the public key of a recipient; `test/backup/backup.proof.ts` runs the command',
+  'plinth backup verify': 'needs a backup; `test/backup/backup.proof.ts` runs the command',
+  'plinth backup restore': 'needs a backup and an empty product; `test/backup/backup.proof.ts` runs the command',
   'plinth migrate back':
     'needs a change set of `plinth dev`; `plugins/database/test/way-back.test.ts` runs the command',
   'plinth plugins verify': 'needs minutes; `test/verify/verify.proof.ts` runs the command on other plugins',

@@ -69,6 +69,7 @@ export const layers: readonly Layer[] = [
       'sign-in-oidc',
       'web3-settlement',
       'install',
+      'backup',
       'quickstart-cleanup',
       'webhooks',
     ],

@@ -121,6 +121,7 @@ export const needsAttention = [
     tone: 'warn',
     query: { status: 'pending', size: 1, count: 'capped' },
     count: 'total',
+    unattended: text('The customers wait for their money.', '客户在等待退款。'),
     page: { id: 'mall.refunds', filter: { status: 'pending' } },
   }),
 ]

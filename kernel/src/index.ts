@@ -78,6 +78,8 @@ export {
   type ProductState,
   type StartFailure,
   type StartSummaryLine,
+  type StateFile,
+  stateFile,
   type TimelineEntry,
   type UpgradeStep,
   writeAuditEntry,

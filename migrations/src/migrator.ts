@@ -385,6 +385,15 @@ export class Migrator {
     )
   }
 
+  /**
+   * Keeps other processes from applying change sets during the work.
+   *
+   * @throws PlinthError `PLINTH_MIGRATION_LOCKED`, `PLINTH_MIGRATION_ABORTED`
+   */
+  withLock<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    return this.#locked(signal, () => {}, work)
+  }
+
   async #locked<T>(
     signal: AbortSignal,
     onProgress: (progress: MigrationProgress) => void,

@@ -9,6 +9,7 @@ import {
   notificationChannel,
   quickstartCleanup,
   rateLimitStore,
+  stateFile,
 } from '@plinth/kernel'
 import { auditTrail } from '@plinth/kernel/host'
 import { mailDriver } from '@plinth/mail'
@@ -387,6 +388,10 @@ export const otherPointMistakes: readonly Mistake[] = [
   broken('amount-units', 'Units are a Map instead of a function', amountUnits, 'acme', new Map(), {
     place: 'the contribution',
     cause: 'must be a function',
+  }),
+  broken('state-file', 'A state file is a path instead of a function', stateFile, 'acme', 'data/acme.key', {
+    place: 'the contribution',
+    cause: 'must be a function, but is "data/acme.key"',
   }),
   broken('data-check', 'A data check is a list of checks', dataCheck, 'acme', [run], {
     place: 'the contribution',

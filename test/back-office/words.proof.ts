@@ -1,5 +1,6 @@
 /** Tests that the back office shows names and sentences, and that each text to be copied has a copy button. */
 import acme from '@plinth-example/acme-admin-pages'
+import type { Page } from 'playwright-core'
 import t from 'tap'
 import { openPage, skip } from '../../plugins/console/test/fixtures/browser.ts'
 import { startWithRows } from './back-office-rows.ts'
@@ -15,6 +16,17 @@ const copied: readonly (readonly [what: string, page: string, text: RegExp])[] =
   ['the code of a permission', 'iam.role-matrix', /^iam:user:view$/],
   ['the code of a template', 'template.templates', /^order-shipped$/],
 ]
+
+/** Returns the titles of facts of the page that have no value, and of boxes that contain only their title. */
+const blanksOf = (page: Page) =>
+  page.evaluate<string[]>(
+    `[
+      ...[...document.querySelectorAll('main dd')].filter(({ innerText }) => ['', '–'].includes(innerText.trim()))
+        .filter((fact) => fact.querySelector('iframe, img, input, button') === null)
+        .map((fact) => fact.previousElementSibling?.textContent ?? ''),
+      ...[...document.querySelectorAll('main section > h2:only-child')].map(({ innerText }) => innerText),
+    ]`,
+  )
 
 t.test('every page and dialog shows words in both languages', { skip, timeout: 1_800_000 }, async (t) => {
   const { root, url, typed } = await startWithRows((work) => t.teardown(work), { plugins: [acme] })
@@ -35,13 +47,16 @@ t.test('every page and dialog shows words in both languages', { skip, timeout: 1
       await signIn(page)
       const entries = await entriesOf(root, language)
       const looked: Looked[] = []
+      const blanks: string[] = []
       const opened = await walkPages(page, url, entries, async ({ name, part }) => {
         looked.push({ view: name, language, texts: await textsOf(page, part) })
+        blanks.push(...(await blanksOf(page)).map((title) => `${name}: ${title}`))
       })
       const missed = entries.flatMap(({ id, details }) => [id, ...details]).filter((id) => !opened.has(id))
       t.strictSame(missed, [], 'every page was opened')
       t.ok(looked.length > 150, `${looked.length} views`)
       t.strictSame([...new Set(looked.flatMap((view) => unreadable(view, typed)))], [])
+      t.strictSame(blanks, [], 'no facts without a value, and no boxes without content')
       t.strictSame(complaints, [])
       if (language !== 'en') return
       for (const [what, at, text] of copied) {

@@ -49,8 +49,9 @@ const headingOf: Readonly<Record<TestDialect, string>> = {
   mariadb: 'MariaDB and MySQL',
 }
 const users: Readonly<Record<TestDialect, string>> = { sqlite: '', postgresql: 'postgres', mariadb: 'root' }
-/** The commands for containers and services are run by another test. */
-const blocks = blocksIn(page).filter(({ heading }) => heading !== 'Containers and services')
+/** Other tests run `plinth backup` and the commands for containers and services. */
+const others = ['Set up', 'Make backups', 'Test and restore', 'Containers and services']
+const blocks = blocksIn(page).filter(({ heading }) => !others.includes(heading))
 
 /**
  * Returns the two blocks of commands below a heading: first the commands for the backup, then those for the restore.
@@ -63,7 +64,7 @@ function commandsBelow(heading: string): readonly [string, string] {
 
 t.test('this test runs all commands of the page', async (t) => {
   const headings = new Set(blocks.map(({ heading }) => heading))
-  t.same(headings, new Set(['Back up and restore', ...Object.values(headingOf), 'Files and keys']))
+  t.same(headings, new Set(['By hand', ...Object.values(headingOf), 'Files and keys']))
   for (const { test } of blocks) t.equal(test, self)
 })
 
@@ -130,7 +131,7 @@ for (const { dialect, skip } of everyDialect) {
     mkdirSync(join(first, 'data/storage/local'), { recursive: true })
     writeFileSync(join(first, 'data/storage/local/file.txt'), 'a file')
 
-    const [preparation] = blocks.filter(({ heading }) => heading === 'Back up and restore')
+    const [preparation] = blocks.filter(({ heading }) => heading === 'By hand')
     const [backUp, restore] = commandsBelow(headingOf[dialect])
     const [backUpFiles, restoreFiles] = commandsBelow('Files and keys')
     for (const commands of [preparation?.text ?? '', backUp, backUpFiles]) runIn(t, first, commands, { name, dialect })

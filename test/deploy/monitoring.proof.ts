@@ -46,9 +46,9 @@ function usesOf(expression: string) {
   return { found, groups }
 }
 
-const alerts: { expr: string; alert: string }[] = parse(read('alerts.yaml')).groups.flatMap(
-  ({ rules }: { rules: unknown[] }) => rules,
-)
+const alerts: { expr: string; alert: string; annotations: { runbook_url: string } }[] = parse(
+  read('alerts.yaml'),
+).groups.flatMap(({ rules }: { rules: unknown[] }) => rules)
 const dashboard = JSON.parse(read('dashboard.json'))
 const panels: { title: string; targets: { expr: string }[] }[] = dashboard.panels
 const expressions = [
@@ -93,6 +93,18 @@ t.test('the check finds a misspelt metric, label and expression', async (t) => {
     groups: ['code'],
   })
   t.throws(() => usesOf('rate(http_requests['))
+})
+
+t.test('each alert has a runbook, and each runbook an alert', async (t) => {
+  t.strictSame(
+    alerts.map(({ annotations }) => annotations.runbook_url),
+    alerts.map(({ alert }) => `runbooks.md#${alert.toLowerCase()}`),
+  )
+  const sections = read('runbooks.md').split(/^## /m).slice(1)
+  t.strictSame(
+    sections.map((text) => [text.split('\n')[0], [...text.matchAll(/^- \*\*(\w+):/gm)].map(([, word]) => word)]),
+    alerts.map(({ alert }) => [alert, ['Effect', 'Find', 'Do', 'Over']]),
+  )
 })
 
 t.test('the dashboard can be imported', async (t) => {

@@ -54,6 +54,19 @@ export const dataCheck = extensionPoint<DataCheck>('kernel.data-check', {
 })
 
 /**
+ * Returns the absolute path of a file outside the database without which stored data cannot be read, for example an
+ * encryption key. Returns undefined if there is no such file. The file may be missing.
+ */
+export type StateFile = () => string | undefined
+
+/** Files that a backup contains in addition to the database and the disks, by the name of their content. */
+export const stateFile = extensionPoint<StateFile>('kernel.state-file', {
+  live: true,
+  names: shape.dotted,
+  shape: shape.function,
+})
+
+/**
  * Returns the warnings in the result of a health check. Accepts any value, because a check may be written in
  * JavaScript.
  */
@@ -419,6 +432,7 @@ export const kernelExtensionPoints = [
   pluginData,
   quickstartCleanup,
   startSummary,
+  stateFile,
   upgradeSteps,
 ] as const
 

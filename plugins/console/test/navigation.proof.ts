@@ -72,6 +72,14 @@ async function tabsOf(page: Page) {
   return { shown, hidden, more }
 }
 
+/** Returns the titles of the visible tabs and of the menu next to them that are cut. */
+const cutTabsOf = (page: Page) =>
+  page.evaluate<string[]>(
+    `[...document.querySelectorAll('nav[aria-label="Support"] :is(li:not([class]) a, button span)')]
+      .filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)
+      .map(({ innerText }) => innerText)`,
+  )
+
 t.test('a group of a plugin is a place of the navigation with its own icon', { skip, timeout: 300_000 }, async (t) => {
   const { page } = await opened(t.teardown, '')
   const links = page.getByRole('navigation', { name: 'Pages' }).getByRole('link')
@@ -101,6 +109,9 @@ t.test(
       await page.keyboard.press('Enter')
       await page.getByRole('heading', { name: 'Surveys' }).waitFor()
       t.equal((await more.innerText()).trim(), 'Surveys', 'the current page is named')
+      await page.goto(`${office?.url}help.working-hours`)
+      await page.getByRole('heading', { name: 'Working hours' }).waitFor()
+      t.strictSame(await cutTabsOf(page), [], 'each tab shows its whole title')
       await saveScreenshot(page, `tabs-more-${width}`)
       t.strictSame(complaints, [])
     }
@@ -118,6 +129,19 @@ t.test('the current page is a visible tab or named next to the tabs', { skip, ti
     const [frame, box] = [await nav.boundingBox(), await tab.boundingBox()]
     t.ok(box && frame && box.x + box.width <= frame.x + frame.width && box.y < frame.y + frame.height, name)
   }
+})
+
+t.test('paper is light and shows no navigation and no buttons', { skip, timeout: 300_000 }, async (t) => {
+  const { page } = await opened(t.teardown, 'help.tickets', { colorScheme: 'dark' })
+  const heading = page.getByRole('heading', { name: 'Tickets' })
+  await heading.waitFor()
+  await page.getByRole('cell', { name: '1' }).waitFor()
+  await page.emulateMedia({ media: 'print' })
+  const colorOf = (name: string) => page.evaluate(`getComputedStyle(document.querySelector('main h1')).${name}`)
+  t.equal(await colorOf('color'), 'rgb(0, 0, 0)')
+  t.ok(await page.getByRole('cell', { name: '1' }).isVisible())
+  t.equal(await page.getByRole('navigation').filter({ visible: true }).count(), 0)
+  t.equal(await page.locator('main button:visible').count(), 0)
 })
 
 t.test('times of the shell are in the time zone of the site', { skip, timeout: 300_000 }, async (t) => {

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import type { PluginDataStore } from '@plinth/kernel'
-import { definePlugin, healthCheck, kernel, optional, service } from '@plinth/kernel'
+import { definePlugin, healthCheck, kernel, optional } from '@plinth/kernel'
 import { manifestEntries, nodeEnvironmentOf, pluginData, startSummary, upgradeSteps } from '@plinth/kernel/host'
 import type { MigrationProgress } from '@plinth/migrations'
 import { databaseKeys, readConnectionSettings } from './config.ts'
@@ -18,15 +18,12 @@ import {
   runMigrateCommand,
 } from './migrate-command.ts'
 import { changeSets, changeSetsOf } from './migrations/index.ts'
-import { type MoveContext, moveOptions, runMoveCommand } from './move/move-command.ts'
+import { moveContext, moveOptions, runMoveCommand } from './move/move-command.ts'
 import { clockWarning, confirmHostClock, followedClock, startClockWatch } from './time/database-clock.ts'
 import { isPause } from './time/file-clock.ts'
 
 /** Time limit of the setup. It is long, because the setup includes migrations. Connecting has its own timeout. */
 const setupDeadlineMs = 24 * 60 * 60 * 1000
-
-/** For the command `database move` only. */
-const moveContext = service<MoveContext>('database.move', { from: '@plinth/database' })
 
 /** Minimum duration in milliseconds of a change set that is logged at the start. */
 const slowChangeSetMs = 1_000

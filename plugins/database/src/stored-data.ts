@@ -5,6 +5,8 @@
  * @module
  */
 
+export type { ConnectionSettings, ServerSettings, SqliteSettings } from './connections/connection-failure.ts'
+export { type MoveContext, moveContext } from './move/move-command.ts'
 export { withDatabase } from './move/open-database.ts'
 export {
   digestOf,

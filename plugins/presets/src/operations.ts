@@ -1,6 +1,7 @@
 import approval from '@plinth/approval'
 import asyncTask from '@plinth/async-task'
 import authenticators from '@plinth/authenticators'
+import backup from '@plinth/backup'
 import consolePages from '@plinth/console'
 import consoleAdmin from '@plinth/console/admin'
 import iam from '@plinth/iam'
@@ -35,6 +36,7 @@ export const operations: readonly Plugin[] = [
   approval,
   asyncTask,
   template,
+  backup,
   install,
   consolePages,
   consoleAdmin,

@@ -68,6 +68,7 @@ export const needsAttention = [
     tone: 'bad',
     count: 'stores',
     where: { available: false },
+    unattended: text('Calls that these stores limit may be rejected.', '由这些存储限流的调用可能被拒绝。'),
     page,
   }),
   adminAttention('getAdminRateLimitOperations', {
@@ -75,6 +76,7 @@ export const needsAttention = [
     title: text('Settings that allow calls without a limit', '使调用不受限流约束的设置'),
     tone: 'warn',
     count: 'protectionGaps',
+    unattended: text('A client can send any number of calls.', '客户端可以发送任意数量的调用。'),
     page,
   }),
 ]

@@ -114,6 +114,11 @@ export interface Disk {
    * remain.
    */
   sweep?(signal: AbortSignal): Promise<void>
+  /**
+   * Keeps the files that any process deletes from now on, so that a backup can read them. Ends when `end` is called, or
+   * if `renew` is not called for ten minutes. If absent, deleted files cannot be kept.
+   */
+  keepDeleted?(): Promise<KeptFiles>
   /** Opens a file so that parts of it can be sent. If absent, files can only be sent completely. */
   hold?(path: string): Promise<StoredFile | undefined>
   /**
@@ -121,6 +126,14 @@ export interface Disk {
    * called for files whose directory has a guard, and for the permanent URLs of the disk `public`.
    */
   url?(path: string, options: { readonly expiresInMs: number; readonly name?: string }): Promise<string>
+}
+
+/** Files that were deleted since `Disk.keepDeleted` was called. */
+export interface KeptFiles {
+  readonly disk: Pick<Disk, 'list' | 'open'>
+  renew(): Promise<void>
+  /** Removes the files. */
+  end(): Promise<void>
 }
 
 /**
@@ -140,7 +153,13 @@ export const storageDisk = extensionPoint<Disk>('storage.disk', {
       list: shape.function,
       verify: shape.function,
     },
-    { create: shape.function, sweep: shape.function, hold: shape.function, url: shape.function },
+    {
+      create: shape.function,
+      sweep: shape.function,
+      keepDeleted: shape.function,
+      hold: shape.function,
+      url: shape.function,
+    },
   ),
 })
 
@@ -200,6 +219,13 @@ export interface Storage {
   /** Name of the disk for private files. */
   readonly localDisk: string
   disks(): readonly DiskInfo[]
+  /**
+   * Returns the disk without the limits of `put`, for programs that copy all files, such as a backup. The disk does not
+   * check paths; see `pathProblem`.
+   *
+   * @throws BusinessError "404" `storage.disk-unknown`
+   */
+  rawDisk(disk: string): Disk
 
   /**
    * Writes a whole file or nothing, and replaces an existing file atomically. After it returns, the new content

@@ -8,16 +8,19 @@ import {
   open,
   opendir,
   readdir,
+  readFile,
   realpath,
   rename,
+  rm,
   rmdir,
   stat,
   unlink,
+  writeFile,
 } from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
 import { type Clock, errorCodeOf } from '@plinth/kernel'
 import { makePrivateDirectory } from '@plinth/kernel/host'
-import type { Disk, FileStat, OpenFile, StoredFile } from './contract.ts'
+import type { Disk, FileStat, KeptFiles, OpenFile, StoredFile } from './contract.ts'
 import { businessError } from './declarations.ts'
 import { assertFreeSpace } from './disk-reports.ts'
 import { UnfinishedFiles } from './drafts.ts'
@@ -63,6 +66,10 @@ async function openRegular(file: string): Promise<RegularFile | undefined> {
  * with a dot.
  */
 const draftsName = '.drafts'
+/** Directory for files that were deleted during a backup. */
+const keptName = '.kept'
+/** Milliseconds without a renewal after which a backup counts as ended. */
+const keepMs = 10 * 60_000
 /** Time in milliseconds for which a successful test write is valid. */
 const proofMs = 5_000
 /**
@@ -167,9 +174,34 @@ export class DirectoryDisk implements Disk {
     const found = await orMissing(lstat(file))
     if (found === undefined || found.isDirectory()) return false
     // Another process may have deleted the file first.
-    const isDeleted = (await orMissing(unlink(file).then(() => true))) ?? false
+    const remove = (await this.#keepsDeleted()) ? this.#keep(path) : unlink(file)
+    const isDeleted = (await orMissing(remove.then(() => true))) ?? false
     await this.#prune(dirname(file))
     return isDeleted
+  }
+
+  async keepDeleted(): Promise<KeptFiles> {
+    const directory = join(this.#root, keptName)
+    const renew = async () => {
+      await this.#makeDirectory(directory)
+      // The file is replaced in one step, because other processes read it for each deletion.
+      await writeFile(join(directory, 'until.new'), String(this.#clock.now() + keepMs), { mode: 0o600 })
+      await rename(join(directory, 'until.new'), join(directory, 'until'))
+    }
+    await renew()
+    const disk = new DirectoryDisk(join(directory, 'files'), 'private', this.#clock)
+    return { disk, renew, end: () => rm(directory, { recursive: true, force: true }) }
+  }
+
+  async #keepsDeleted(): Promise<boolean> {
+    const until = await orMissing(readFile(join(this.#root, keptName, 'until'), 'utf8'))
+    return Number(until ?? 0) > this.#clock.now()
+  }
+
+  async #keep(path: string): Promise<void> {
+    const kept = join(this.#root, keptName, 'files', path)
+    await this.#makeDirectory(dirname(kept))
+    await rename(join(this.#root, path), kept)
   }
 
   async *list(directory: string): AsyncIterable<FileStat> {
@@ -206,8 +238,9 @@ export class DirectoryDisk implements Disk {
     await assertFreeSpace(directory)
   }
 
-  sweep(signal: AbortSignal): Promise<void> {
-    return this.#drafts.sweep(signal)
+  async sweep(signal: AbortSignal): Promise<void> {
+    if (!(await this.#keepsDeleted())) await rm(join(this.#root, keptName), { recursive: true, force: true })
+    await this.#drafts.sweep(signal)
   }
 
   async *#below(directory: string): AsyncIterable<FileStat> {

@@ -1,4 +1,5 @@
 export * from './contract.ts'
+export { DirectoryDisk } from './directory-disk.ts'
 export { fileHeaders } from './file-answer.ts'
 export { default } from './plugin.ts'
 export { type PathRule, pathProblem } from './storage-service.ts'

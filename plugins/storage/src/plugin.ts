@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path'
 import { backOffice } from '@plinth/admin'
 import { http } from '@plinth/http'
-import { type Clock, definePlugin, errorReason, healthCheck, optional, service } from '@plinth/kernel'
+import { type Clock, definePlugin, errorReason, healthCheck, optional, service, stateFile } from '@plinth/kernel'
 import { adminRoutes, needsAttention, pages } from './admin-routes.ts'
 import { directoryDriver, keys, standardDisks } from './config.ts'
 import { type Disk, storage, storageDisk } from './contract.ts'
@@ -38,7 +38,7 @@ export default definePlugin({
   requires,
   provides: [storage, uploads],
   extensionPoints: [storageDisk],
-  contributes: [healthCheck, ...backOffice({ pages, attention: needsAttention })],
+  contributes: [healthCheck, stateFile, ...backOffice({ pages, attention: needsAttention })],
   config: keys,
   configGroups: { storage: { en: 'Storage', 'zh-CN': '存储' } },
   permissions,
@@ -112,6 +112,7 @@ export default definePlugin({
     })
     const pending = new UploadService(files, clock, sharedClock, quota)
     context.provide(uploads, pending)
+    context.contribute(stateFile, 'storage.signing-key', () => join(root, 'signing.key'))
     context.contribute(healthCheck, 'storage', async (signal) => {
       for (const { name, enabled } of files.disks()) {
         if (!enabled) continue

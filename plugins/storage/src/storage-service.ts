@@ -123,6 +123,10 @@ export class StorageService implements Storage {
     return this.#parts.root
   }
 
+  rawDisk(name: string): Disk {
+    return this.#parts.disks.get(name) ?? unknownDisk(name)
+  }
+
   disks(): readonly DiskInfo[] {
     return [...this.#parts.disks].map(([name, { visibility }]) => ({
       name,
@@ -311,12 +315,15 @@ export class StorageService implements Storage {
 
   /** Returns a disk. Throws if the disk is disabled or the path is invalid. */
   #disk(name: string, path: string | undefined): Disk {
-    const disk = this.#parts.disks.get(name)
-    if (disk === undefined) throw businessError('disk-unknown', { params: { disk: name } })
+    const disk = this.rawDisk(name)
     if (path !== undefined) assertPath(path)
     if (!this.#isEnabled(name)) throw businessError('disk-disabled', { params: { disk: name } })
     return disk
   }
+}
+
+function unknownDisk(disk: string): never {
+  throw businessError('disk-unknown', { params: { disk } })
 }
 
 /** Opens a file to send. If the disk cannot read parts of a file, the file is only sent completely. */

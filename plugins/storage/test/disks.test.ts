@@ -2,9 +2,9 @@ import { fork } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { rejectsWith, startForTest, until, watchProcess } from '@plinth/dev/testing'
+import { manualClock, rejectsWith, startForTest, until, watchProcess } from '@plinth/dev/testing'
 import { defineProduct } from '@plinth/kernel'
-import storagePlugin, { type Disk, diskUnavailable, fileReplaced, storage } from '@plinth/storage'
+import storagePlugin, { DirectoryDisk, type Disk, diskUnavailable, fileReplaced, storage } from '@plinth/storage'
 import t from 'tap'
 import { directoryErrorOf } from '../src/disk-reports.ts'
 import { diskPlugin, memoryDisk } from './fixtures/memory-disk.ts'
@@ -55,6 +55,40 @@ t.test('files are written, read, listed and deleted', async (t) => {
   await rejectsWith(t, storage.put('local', 'dir', 'x'), { code: '409', reason: 'storage.path-taken' })
   await rejectsWith(t, storage.open('local', 'dir'), { code: '404', reason: 'storage.file-unknown' })
   t.same(drafts(root, 'local'), [], 'nothing half-written stays')
+})
+
+t.test('deleted files are kept for a backup, in every process', async (t) => {
+  const directory = t.testdir({})
+  const clock = manualClock()
+  const [disk, other] = [1, 2].map(() => new DirectoryDisk(directory, 'private', clock)) as [
+    DirectoryDisk,
+    DirectoryDisk,
+  ]
+  const write = (path: string) => disk.write(path, Readable.from([Buffer.from(path)]))
+  for (const path of ['a/b', 'a/c', 'd', 'e']) await write(path)
+  const kept = await disk.keepDeleted()
+  t.equal(await other.delete('a/b'), true)
+  t.equal(await other.delete('a/b'), false)
+  t.equal(await other.delete('none'), false)
+  t.equal(await other.stat('a/b'), undefined)
+  await clock.advance(9 * 60_000)
+  await kept.renew()
+  await clock.advance(9 * 60_000)
+  t.equal(await other.delete('d'), true)
+  const { signal } = new AbortController()
+  await other.sweep(signal)
+  t.same((await collectAll(disk.list(''))).map(({ path }) => path).sort(), ['a/c', 'e'])
+  t.same((await collectAll(kept.disk.list(''))).map(({ path }) => path).sort(), ['a/b', 'd'])
+  t.equal(await text((await kept.disk.open('a/b'))?.content ?? Readable.from([])), 'a/b')
+  await kept.end()
+  t.equal(await other.delete('e'), true)
+  t.notOk(existsSync(join(directory, '.kept')))
+
+  await disk.keepDeleted()
+  await clock.advance(11 * 60_000)
+  t.equal(await other.delete('a/c'), true, 'the process of the backup died')
+  await other.sweep(signal)
+  t.notOk(existsSync(join(directory, '.kept')))
 })
 
 t.test('a file is written completely or not at all', async (t) => {

@@ -13,6 +13,7 @@ import {
   kernel,
   optional,
   personalData,
+  stateFile,
   writeAuditEntry,
 } from '@plinth/kernel'
 import { configAdmin, pluginData, upgradeSteps } from '@plinth/kernel/host'
@@ -49,7 +50,7 @@ export default definePlugin({
   suppliesConfiguration: true,
   requires: { kernel, configAdmin, database, sharedStore: optional(sharedStore) },
   provides: [configCentre],
-  contributes: [auditTexts.of(audited), dataCheck, healthCheck, personalData, pluginData, upgradeSteps],
+  contributes: [auditTexts.of(audited), dataCheck, healthCheck, personalData, pluginData, stateFile, upgradeSteps],
   config: keys,
   configGroups: { 'system-config': { en: 'Config centre', 'zh-CN': '配置中心' } },
   entities,
@@ -112,6 +113,7 @@ export default definePlugin({
       return { warnings: problem === undefined ? [] : [problem] }
     })
 
+    ctx.contribute(stateFile, 'system-config.master-key', () => masterKeys.file)
     ctx.contribute(dataCheck, 'system-config.secrets', async ({ signal }) => {
       const keys = await findUnreadableSecrets({ database, masterKeys }, signal)
       if (keys.length > 0) throw new Error(`No known master key decrypts the stored secrets of ${keys.join(', ')}.`)

@@ -66,7 +66,7 @@ export default definePlugin({
     optional(labelSources),
   ],
   config: keys,
-  configGroups: { webhooks: { en: 'Webhooks', 'zh-CN': 'Webhook' } },
+  configGroups: { webhooks: { en: 'Webhooks', 'zh-CN': 'Webhook 推送' } },
   permissions,
   migrations: [createWebhooks],
   entities: tables.map(({ entity }) => entity),

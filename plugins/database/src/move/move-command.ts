@@ -1,5 +1,5 @@
 import { isAbsolute, join } from 'node:path'
-import type { CommandInvocation } from '@plinth/kernel'
+import { type CommandInvocation, service } from '@plinth/kernel'
 import { environmentName, readSecret, writeEnvValue } from '@plinth/kernel/host'
 import { usualPort } from '../config.ts'
 import type { ConnectionSettings } from '../connections/connection-failure.ts'
@@ -27,6 +27,9 @@ export interface MoveContext extends Pick<MoveOptions, 'source' | 'changeSets' |
   /** Directory to which the path of an SQLite file is relative. */
   readonly root: string
 }
+
+/** Settings and change sets of the database, for commands that copy all of its data. */
+export const moveContext = service<MoveContext>('database.move', { from: '@plinth/database' })
 
 const passwordVariable = 'PLINTH_MOVE_PASSWORD'
 const optionError = (reason: string) => databaseError('PLINTH_DATABASE_MOVE_OPTIONS', { reason })

@@ -68,7 +68,7 @@ const apiTokens = adminList('getAdminIamApiTokens', (row) => ({
   ],
   filters: [{ name: 'userId', options: { labels: 'iam.user', title: text('Owner', '所有者') } }],
   actions: [row.action('deleteAdminIamApiTokensById', revoke)],
-  empty: text('No user has an API token.', '没有用户拥有 API 令牌。'),
+  empty: text('No active API tokens.', '没有有效的 API 令牌。'),
 }))
 
 export const apiTokenPages = [ownApiTokens, apiTokens]

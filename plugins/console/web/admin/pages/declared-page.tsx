@@ -2,7 +2,6 @@ import { Button } from '@mantine/core'
 import { IconPencil } from '@tabler/icons-react'
 import { Fragment, lazy, useState } from 'react'
 import { Redirect } from 'wouter'
-import { useLanguage } from '../../app/app.tsx'
 import { CallFailure } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
 import { usePolling } from '../api/live.tsx'
@@ -126,7 +125,6 @@ interface SectionsProps {
 
 /** Shows the facts of an object that have a value, and after the first of them what happened to it. */
 function Sections({ page, row, id }: SectionsProps) {
-  const { translate } = useLanguage()
   const sections = page.sections
     .map(({ columns, ...section }) => ({ ...section, columns: columns.filter((column) => hasValue(column, row)) }))
     .filter(({ columns }) => columns.length > 0)
@@ -137,12 +135,7 @@ function Sections({ page, row, id }: SectionsProps) {
         {title !== undefined && <h2>{title}</h2>}
         <RowDetails columns={columns} row={row} isHeaded={title !== undefined} />
       </section>
-      {index === 0 && hasTimeline && id !== undefined && (
-        <section className={classes.section}>
-          <h2>{translate('admin.timeline.title')}</h2>
-          <TimelineView page={page} object={row} id={id} />
-        </section>
-      )}
+      {index === 0 && hasTimeline && id !== undefined && <TimelineView page={page} object={row} id={id} />}
     </Fragment>
   ))
 }

@@ -25,7 +25,7 @@ import { pageSizes } from '../shell/kept.ts'
 import { useUserPreferences } from '../shell/kept-context.ts'
 import { pressed } from '../shell/shortcuts.ts'
 import { useZone } from '../shell/zone.ts'
-import { Cell, isNumeric } from './cell.tsx'
+import { Cell, hasValue, isNumeric } from './cell.tsx'
 import { ColumnEdge } from './column-edge.tsx'
 import { sentConditions } from './conditions.ts'
 import { FilterBar } from './filter-bar.tsx'
@@ -366,6 +366,7 @@ function RowLine({ row, page, columns, widths, pickable, picked, onPick, onChoos
           key={column.field}
           role="cell"
           data-title={column.title}
+          data-empty={!hasValue(column, row) || undefined}
           data-name={column === namingColumn(columns) || undefined}
           data-numeric={isNumeric(column) || undefined}
           {...sizedTo(widths[column.field])}

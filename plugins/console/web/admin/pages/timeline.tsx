@@ -8,6 +8,7 @@ import { usePolling } from '../api/live.tsx'
 import type { DetailPage } from '../api/page-types.ts'
 import { type Row, type Rows, rowsOf, valueAt } from '../api/row-values.ts'
 import { Cell, hasValue } from './cell.tsx'
+import sections from './declared-page.module.css'
 import { useFormats } from './shown-value.ts'
 import classes from './timeline.module.css'
 import { type Entry, entriesOf, newestFirst, parametersOf } from './timeline-entries.ts'
@@ -23,7 +24,10 @@ interface TimelineViewProps {
   readonly id: string
 }
 
-/** Shows what happened to an object, newest first: the moments of the object, and rows of other lists. */
+/**
+ * Shows what happened to an object, newest first: the moments of the object, and rows of other lists. Shows nothing if
+ * nothing is recorded.
+ */
 export function TimelineView({ page, object, id }: TimelineViewProps) {
   const { translate } = useLanguage()
   const api = useApi()
@@ -54,8 +58,10 @@ export function TimelineView({ page, object, id }: TimelineViewProps) {
   })
   const entries = newestFirst([...moments, ...others])
   const shown = isWhole ? entries : entries.slice(0, firstEntries)
+  if (entries.length === 0 && !isLoading && !isIncomplete) return null
   return (
-    <>
+    <section className={sections.section}>
+      <h2>{translate('admin.timeline.title')}</h2>
       {isLoading && <Skeleton height={20} width="60%" />}
       {isIncomplete && <p className={classes.incomplete}>{translate('admin.timeline.incomplete')}</p>}
       <ol className={classes.entries}>
@@ -68,7 +74,7 @@ export function TimelineView({ page, object, id }: TimelineViewProps) {
           {translate('admin.timeline.earlier', { count: entries.length - shown.length })}
         </Button>
       )}
-    </>
+    </section>
   )
 }
 

@@ -74,13 +74,16 @@ function Unsaved({ count }: { readonly count: number }) {
 /** Maximum number of tabs. A longer row of tabs cannot be read at a glance. */
 const maxTabs = 6
 
-/** Returns how many items of a list fit on its first line, at least one. The list wraps and hides its other lines. */
+/** Returns how many items of a list fit on its first line. The list wraps and hides its other lines. */
 function useFitting(list: RefObject<HTMLElement | null>, content: string): number {
   const [fitting, setFitting] = useState(maxTabs)
   // biome-ignore lint/correctness/useExhaustiveDependencies: other items are measured again
   useLayoutEffect(() => {
     const items = [...(list.current?.children ?? [])].filter((item) => item instanceof HTMLElement)
-    const measure = () => setFitting(items.filter(({ offsetTop }) => offsetTop === items[0]?.offsetTop).length)
+    // The first item is too wide for the list if it does not fit.
+    const isTooWide = () => (items[0]?.offsetWidth ?? 0) > (list.current?.clientWidth ?? 0) + 1
+    const isOnFirstLine = ({ offsetTop }: HTMLElement) => offsetTop === items[0]?.offsetTop
+    const measure = () => setFitting(isTooWide() ? 0 : items.filter(isOnFirstLine).length)
     measure()
     const watch = new ResizeObserver(measure)
     for (const element of [list.current, ...items]) if (element !== null) watch.observe(element)

@@ -1,0 +1,210 @@
+import { readFile } from 'node:fs/promises'
+import { userInfo } from 'node:os'
+import type { database } from '@plinth/database'
+import {
+  type CommandDeclaration,
+  type CommandInvocation,
+  errorReason,
+  type kernel,
+  service,
+  stateFile,
+  writeAuditEntry,
+} from '@plinth/kernel'
+import { type BackupContext, createBackup, removeDeadRuns } from './create.ts'
+import { backupError } from './errors.ts'
+import type { Manifest } from './format.ts'
+import { restoreBackup, verifyBackup } from './restore.ts'
+import { expiredBackups, type Retention } from './retention.ts'
+import { listBackups, type Place, Vault } from './vault.ts'
+
+/** Settings of the backups of this product, for its commands. */
+export interface BackupSettings extends BackupContext {
+  readonly recipient: string
+  readonly retention: Retention
+}
+
+export const backupSettings = service<BackupSettings>('backup.settings', { from: '@plinth/backup' })
+
+type Uses = {
+  requires: { kernel: typeof kernel; database: typeof database }
+  provides: readonly [typeof backupSettings]
+}
+type Command = CommandDeclaration<Uses>
+type Runtime = Parameters<Command['run']>[0]
+
+const identityOption = { flags: '--identity <file>', description: 'file with the secret key of age' }
+const idArgument = { name: '<id>', description: 'id of the backup; see `plinth backup list`' }
+
+const create: Command = {
+  name: 'backup create',
+  summary: 'back up database, files and settings, encrypted, and prove the backup by a restore',
+  async run({ own, services }, { output, signal, examine }) {
+    const settings = own(backupSettings)
+    const { plugins, product, settingsFile } = services.kernel
+    const manifest = await createBackup({
+      ...settings,
+      stateFiles: [
+        settingsFile,
+        ...[...services.kernel.contributions(stateFile).values()].map((path) => path()),
+      ].filter((path) => path !== undefined),
+      environment: Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith('PLATFORM_'))),
+      product,
+      plugins: Object.fromEntries(plugins.map(({ id, version }) => [id, version])),
+      record: (id) => audit(services, id),
+      signal,
+      onProgress: output.progress,
+      examine,
+    })
+    const removed = await prune(settings, product.name, manifest.id)
+    const { objects, ...summary } = manifest
+    output.result({ ...summary, objects: objects.length, removed }, createdText(manifest, removed, settings.place))
+  },
+}
+
+function createdText(
+  { id, rows, tables, files, bytes, earlierFailures }: Manifest,
+  removed: readonly string[],
+  place: Place,
+) {
+  return [
+    `Backup ${id} is complete and proven: ${rows} rows of ${tables} tables, ${files} files, ${megabytes(bytes)} in ${place.name}.`,
+    ...(earlierFailures.length === 0
+      ? []
+      : ['These checks fail on the database, and on its copy too:', ...earlierFailures.map((text) => `  ${text}`)]),
+    ...(removed.length === 0 ? [] : [`Deleted expired backups: ${removed.join(', ')}.`]),
+  ].join('\n')
+}
+
+/** Deletes the backups of this product that the retention does not keep. Returns their ids. */
+async function prune(
+  { place, retention }: BackupSettings,
+  product: string,
+  justMade?: string,
+  isRehearsal = false,
+): Promise<readonly string[]> {
+  const { complete } = await listBackups(place)
+  const dated = complete
+    .filter((one) => one.product === product)
+    .map(({ id, createdAt }) => ({ id, createdAt: Date.parse(createdAt) }))
+  const expired = expiredBackups(dated, retention, justMade).map(({ id }) => id)
+  if (!isRehearsal) for (const id of expired) await new Vault(place, id).remove()
+  return expired
+}
+
+const list: Command = {
+  name: 'backup list',
+  summary: 'list all backups',
+  setsUp: 'needed',
+  async run({ own }, { output }) {
+    const { place } = own(backupSettings)
+    const { complete, unfinished } = await listBackups(place)
+    const rows = complete.map((one) => [
+      one.id,
+      one.provenAt,
+      megabytes(one.bytes),
+      String(one.rows),
+      String(one.files),
+    ])
+    const value = {
+      backups: complete.map(({ objects, ...summary }) => ({ ...summary, objects: objects.length })),
+      unfinished: unfinished.map(([{ id }]) => id),
+    }
+    const more = [
+      ...(complete.length === 0 ? [`There is no complete backup in ${place.name}.`] : []),
+      ...(unfinished.length === 0 ? [] : [`Not complete: ${value.unfinished.join(', ')}.`]),
+    ]
+    output.table(value, [['Backup', 'Proven at', 'Size', 'Rows', 'Files'], ...rows], more.join('\n'))
+  },
+}
+
+const verify: Command = {
+  name: 'backup verify',
+  summary: 'read a stored backup and compare all hashes; with --identity, also decrypt it',
+  setsUp: 'needed',
+  arguments: [idArgument],
+  options: [identityOption],
+  async run({ own }, invocation) {
+    const { output, signal, args, options } = invocation
+    const identity = options['identity'] === undefined ? {} : { identity: await readIdentity(invocation) }
+    const { place } = own(backupSettings)
+    const { id, objects, bytes } = await verifyBackup({ place, id: args[0] ?? '', signal, ...identity })
+    const how = 'identity' in identity ? 'can be decrypted' : 'has the stored hashes'
+    output.result(
+      { id, objects: objects.length, bytes },
+      `Backup ${id} is intact: each of its ${objects.length} objects ${how}.`,
+    )
+  },
+}
+
+const restore: Command = {
+  name: 'backup restore',
+  summary: 'restore a backup into an empty database and an empty directory',
+  setsUp: 'needed',
+  arguments: [idArgument],
+  options: [
+    identityOption,
+    { flags: '--older-schema', description: 'restore a backup that was made by an older version of the product' },
+  ],
+  async run({ own }, invocation) {
+    const { output, signal, args, options } = invocation
+    const { manifest, written, besides } = await restoreBackup({
+      ...own(backupSettings),
+      id: args[0] ?? '',
+      identity: await readIdentity(invocation),
+      allowsOlderSchema: options['olderSchema'] === true,
+      signal,
+      onProgress: output.progress,
+    })
+    const { id, rows, files } = manifest
+    const lines = [
+      `Restored ${rows} rows and ${files} files of backup ${id}. All of them are equal to the backup.`,
+      ...(written.length === 0 ? [] : [`Settings and keys: ${written.join(', ')}.`]),
+      ...(besides.length === 0 ? [] : [`Compare these settings with the existing ones: ${besides.join(', ')}.`]),
+      'Run `plinth doctor --data`, then start one instance.',
+    ]
+    output.result({ id, rows, files, written, besides }, lines.join('\n'))
+  },
+}
+
+const pruneCommand: Command = {
+  name: 'backup prune',
+  summary: 'delete the backups that the retention does not keep, and what is left of failed runs',
+  setsUp: 'needed',
+  options: [{ flags: '--dry-run', description: 'only list them' }],
+  async run({ own, services }, { output, options }) {
+    const settings = own(backupSettings)
+    const isRehearsal = options['dryRun'] === true
+    const failed = isRehearsal
+      ? (await listBackups(settings.place)).unfinished.flatMap(([{ id }, run]) => (run === undefined ? [] : [id]))
+      : await removeDeadRuns(settings)
+    const expired = await prune(settings, services.kernel.product.name, undefined, isRehearsal)
+    const ids = [...expired, ...failed]
+    const action = isRehearsal ? 'Would delete' : 'Deleted'
+    output.result({ expired, failed }, ids.length === 0 ? 'Nothing to delete.' : `${action}: ${ids.join(', ')}.`)
+  },
+}
+
+/** Records the action of the operator who runs the command. */
+const audit = ({ kernel, database }: Runtime['services'], id: string) =>
+  // A command can only create ids in a transaction.
+  database.transactional(() => {
+    const actor = { name: `cli:${userInfo().username}` }
+    return writeAuditEntry(kernel, { actor, action: 'backup.create', summary: { id } })
+  })
+
+async function readIdentity({ options }: CommandInvocation): Promise<string> {
+  const { identity } = options
+  if (typeof identity !== 'string')
+    throw backupError('PLINTH_BACKUP_OPTIONS', { reason: 'the option --identity is missing' })
+  return readFile(identity, 'utf8').catch((error: unknown) => {
+    throw backupError(
+      'PLINTH_BACKUP_OPTIONS',
+      { reason: `the identity file cannot be read (${errorReason(error)})` },
+      error,
+    )
+  })
+}
+
+const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`
+
+export const commands: readonly Command[] = [create, list, verify, restore, pruneCommand]

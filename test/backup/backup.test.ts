@@ -1,0 +1,63 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { listBackups, verifyBackup } from '@plinth/backup/parts'
+import type { ConnectionSettings } from '@plinth/database/stored-data'
+import { rejectsWith } from '@plinth/dev/testing'
+import t from 'tap'
+import { emptyDatabase, filledDatabase } from '../move/databases.ts'
+import { backUp, contextOf, digestsOf, filesIn, identity, restoreTo, writeFiles } from './backups.ts'
+
+t.test('a backup of SQLite is restored with the secret key, and nothing is left over', async (t) => {
+  const root = t.testdir({})
+  const site = { root, database: await filledDatabase(t, 'sqlite', 3), backups: join(root, 'backups') }
+  await writeFiles(site, 2)
+  const { place } = contextOf(site)
+  const manifest = await backUp(site)
+  const { complete, unfinished } = await listBackups(place)
+  t.same(complete, [manifest])
+  t.same(unfinished, [])
+  const signal = new AbortController().signal
+  t.equal((await verifyBackup({ place, id: manifest.id, signal, identity })).rows, manifest.rows)
+  const target = { root: join(root, 'restored'), database: await emptyDatabase(t, 'sqlite'), backups: site.backups }
+  await restoreTo(target, manifest.id)
+  t.same(await digestsOf(target.database), await digestsOf(site.database))
+  t.equal(
+    await readFile(join(target.root, 'data/master.key'), 'utf8'),
+    await readFile(join(root, 'data/master.key'), 'utf8'),
+  )
+  t.same(await filesIn(join(root, 'work')), [])
+  await rejectsWith(t, restoreTo(target, manifest.id), { code: 'PLINTH_BACKUP_TARGET' })
+})
+
+t.test('without a valid recipient, nothing is written', async (t) => {
+  const root = t.testdir({})
+  const site = { root, database: await filledDatabase(t, 'sqlite', 1), backups: join(root, 'backups') }
+  for (const recipient of ['', 'age1', 'ssh-ed25519 AAAA', identity]) {
+    await rejectsWith(t, backUp(site, { recipient }), { code: 'PLINTH_BACKUP_RECIPIENT' })
+  }
+  t.same(await filesIn(site.backups), [])
+})
+
+t.test('a failed check of the product on the copy removes the backup', async (t) => {
+  const root = t.testdir({})
+  const site = { root, database: await filledDatabase(t, 'sqlite', 1), backups: join(root, 'backups') }
+  const failed = { check: 'data of money.ledger', outcome: 'failed', detail: 'unbalanced' } as const
+  const examine = async (set: object) => (Object.keys(set).length > 0 ? [failed] : [])
+  await rejectsWith(t, backUp(site, { examine }), { code: 'PLINTH_BACKUP_CHECKS' })
+  t.same(await filesIn(site.backups), [])
+})
+
+t.test('a second run, another type of database and a malformed identity file are rejected', async (t) => {
+  const root = t.testdir({})
+  const site = { root, database: await filledDatabase(t, 'sqlite', 1), backups: join(root, 'backups') }
+  const memory = { ...site, database: { ...site.database, file: ':memory:' } as ConnectionSettings }
+  await rejectsWith(t, backUp(memory), { code: 'PLINTH_BACKUP_DATABASE' })
+  const record = () => rejectsWith(t, backUp(site), { code: 'PLINTH_BACKUP_RUNNING' })
+  const { id } = await backUp(site, { record: async () => void (await record()) })
+  const target = { root: join(root, 'restored'), database: await emptyDatabase(t, 'sqlite'), backups: site.backups }
+  await rejectsWith(t, restoreTo(target, id, { key: 'AGE-SECRET-KEY-1' }), { code: 'PLINTH_BACKUP_OPTIONS' })
+  await rejectsWith(t, restoreTo(target, id, { key: 'age1' }), { code: 'PLINTH_BACKUP_OPTIONS' })
+  const server = { ...target.database, type: 'postgresql', name: 'shop' } as ConnectionSettings
+  await rejectsWith(t, restoreTo({ ...target, database: server }, id), { code: 'PLINTH_BACKUP_DIALECT' })
+  t.same(await filesIn(target.root), [])
+})
