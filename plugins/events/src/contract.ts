@@ -59,7 +59,8 @@ export interface PublishOptions {
 export interface Delivery<T = unknown> {
   /**
    * Id of the event, which is the same for all its deliveries. A consumer can store the id to process the event only
-   * once. 0 for emitted events.
+   * once. Ids of the events of a key increase in the order of their commits, as exactly as the clocks of the instances
+   * agree. 0 for emitted events.
    */
   readonly id: number
   readonly type: string

@@ -76,11 +76,13 @@ export class OutboxWriter {
   ): Promise<number> {
     const { db, clock, committed, isUnheard, passed, laneOf } = this.#parts
     const now = new Date(clock.now())
-    const id = db.newId()
     const isDone = isUnheard(type)
     const lane = laneOf(type)
-    const nextPosition = (of: string) => (order === 'publication' ? id : this.#nextPosition(of, now))
-    const position = key === undefined || isDone ? null : await nextPosition(key)
+    const isOrdered = key !== undefined && !isDone
+    const next = isOrdered && order === 'commit' ? await this.#nextPosition(key, now) : undefined
+    // Created while the key is locked, so that ids of a key also have the order of commits.
+    const id = db.newId()
+    const position = isOrdered ? (next ?? id) : null
     const waiting = scheduledFor === undefined ? 'pending' : 'scheduled'
     const status = isDone ? 'delivered' : waiting
     const finishedAt = isDone ? now : null

@@ -66,6 +66,24 @@ onDatabase(t, 'K-013 publishing', async (t, at) => {
     )
   })
 
+  await t.test('ids of the events of a key have the order of the commits', async (t) => {
+    const { db, events } = await startEvents(t, at, { roles: ['web'] })
+    const publish = (note: string) => events.publish(noted, { note }, { key: 'three' })
+    const begun = Promise.withResolvers<void>()
+    const isSecondHere = Promise.withResolvers<void>()
+    const first = db.transactional(async () => {
+      const before = await publish('first')
+      begun.resolve()
+      await isSecondHere.promise
+      return [before, await publish('third')]
+    })
+    await begun.promise
+    const second = db.transactional(() => publish('second'))
+    // The second publisher waits for the key meanwhile.
+    setTimeout(isSecondHere.resolve, 200)
+    t.ok((await second) > Math.max(...(await first)), 'an event of a later commit has a larger id')
+  })
+
   await t.test('transactions that publish under several keys in any order all commit', async (t) => {
     const { db, events } = await startEvents(t, at, { roles: ['web'] })
     const work = Array.from({ length: 4 }, (_, n) =>

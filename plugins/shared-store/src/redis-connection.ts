@@ -138,15 +138,18 @@ export class RedisConnection {
     return client
   }
 
-  /** @throws PlinthError `PLINTH_SHARED_STORE_UNAVAILABLE` after one failed attempt */
+  /** @throws PlinthError `PLINTH_SHARED_STORE_UNAVAILABLE` after one failed attempt, in a cluster one for each node */
   connect(): Promise<void> {
-    this.#connecting ??= this.#connect().finally(() => {
+    const { mode, nodes } = this.#options.clients.settings
+    // In a cluster, the connection for messages uses one node, and each attempt uses the next one.
+    const attempts = this.#options.receives === true && mode === 'cluster' ? nodes.length : 1
+    this.#connecting ??= this.#connect(attempts).finally(() => {
       this.#connecting = undefined
     })
     return this.#connecting
   }
 
-  async #connect(): Promise<void> {
+  async #connect(attempts: number): Promise<void> {
     let reason: unknown
     const listen = (error: unknown) => {
       reason = error
@@ -161,10 +164,11 @@ export class RedisConnection {
       // The next command uses a new client.
       client.disconnect()
       this.#client = this.#create(this.#options)
-      throw clientError(this.#place, reason ?? error)
+      if (attempts === 1) throw clientError(this.#place, reason ?? error)
     } finally {
       client.off('error', listen)
     }
+    if (client !== this.#client) await this.#connect(attempts - 1)
   }
 
   /** Sends a command. Connects first if necessary. */
@@ -246,16 +250,19 @@ export class RedisConnection {
 
   /** Returns the text of INFO of each primary. It is empty if Redis forbids the command. */
   #infos(): Promise<string[]> {
-    return this.send(() =>
-      Promise.all(
-        nodesOf(this.#client, 'master').map((node) =>
+    return this.send(async () => {
+      const nodes = nodesOf(this.#client, 'master')
+      // The client of a cluster forgets nodes that it has lost.
+      if (nodes.length === 0) throw new Error('not connected')
+      return Promise.all(
+        nodes.map((node) =>
           node.info().catch((error: unknown) => {
             if (errorReason(error).startsWith('NOPERM')) return ''
             throw error
           }),
         ),
-      ),
-    )
+      )
+    })
   }
 
   /** Returns the error for a response that contains the text of an error. */

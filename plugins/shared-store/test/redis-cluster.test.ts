@@ -1,8 +1,9 @@
 /** Tests the shared store on a Redis Cluster. The proof `redis` tests failures of sentinels and clusters. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { type SharedStoreHarness, sharedStoreCases } from '@plinth/dev/conformance/shared-store'
-import { rejectsWith } from '@plinth/dev/testing'
+import { freePort, rejectsWith, until } from '@plinth/dev/testing'
 import { skipWithoutRedisProgram } from '@plinth/dev/testing/shared-store'
+import { errorReason, healthCheck } from '@plinth/kernel'
 import t from 'tap'
 import { patience, settle, twoInstances } from './fixtures/instances.ts'
 import { send, startCluster } from './fixtures/redis-servers.ts'
@@ -15,7 +16,7 @@ t.test(
   async (t) => {
     const cluster = await startCluster()
     t.teardown(() => cluster.drop())
-    const { instances, stop } = await twoInstances({
+    const { one, instances, stop } = await twoInstances({
       ...memory,
       ...cluster.config,
       'platform.cache.key-prefix': 'shop',
@@ -55,6 +56,29 @@ t.test(
     t.equal(await instances[0].redis?.evictionPolicy(), 'noeviction')
     await send(cluster.nodes[1]?.port ?? 0, ['config', 'set', 'maxmemory-policy', 'allkeys-lru'])
     t.equal(await instances[0].redis?.evictionPolicy(), 'allkeys-lru', 'the policy of every primary counts')
+
+    const nodes = cluster.config['platform.cache.cluster.nodes'] as string[]
+    const others = await twoInstances({
+      ...memory,
+      ...cluster.config,
+      'platform.cache.cluster.nodes': [`127.0.0.1:${await freePort()}`, ...nodes],
+    })
+    t.teardown(others.stop)
+    const leave = await others.instances[0].subscribe('any', () => {})
+    await leave()
+    t.pass('an instance starts if the first node is down')
+
+    await cluster.drop()
+    const isLost = () =>
+      store.get('key').then(
+        () => false,
+        (error: unknown) => /not connected/.test(errorReason(error)),
+      )
+    await until(isLost, 'the client has lost all nodes')
+    const unavailable = { code: 'PLINTH_SHARED_STORE_UNAVAILABLE' }
+    await rejectsWith(t, (async () => store.redis?.evictionPolicy())(), unavailable)
+    const report = await one.contributions(healthCheck).get('redis')?.(new AbortController().signal)
+    t.match(report?.warnings?.join(), /does not respond/, 'a lost cluster is reported')
   },
 )
 

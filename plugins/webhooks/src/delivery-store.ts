@@ -100,8 +100,13 @@ export class DeliveryStore {
    * died is recorded when it is redelivered.
    */
   async hold(endpointId: number): Promise<void> {
-    const where = { endpointId, status: 'pending' as const, nextAt: { $lte: this.#now() } }
-    await this.#em.nativeUpdate(Delivery.entity, where, { status: 'held', leaseToken: null, finishedAt: this.#now() })
+    // A user may have enabled the endpoint since it was read.
+    await this.#parts.db.execute(
+      `update webhook_delivery set status = 'held', lease_token = ?, finished_at = ?
+       where endpoint_id = ? and status = 'pending' and next_at <= ? and not exists (
+         select 1 from webhook_endpoint e where e.id = ? and e.status in ('active', 'failing'))`,
+      [null, this.#now(), endpointId, this.#now(), endpointId],
+    )
   }
 
   /** Ends a claim whose request was not sent. */

@@ -38,7 +38,10 @@ export const Endpoint = table(
       .choice({
         failing: ['Every attempt failed for five days', '连续五天全部失败'],
         gone: ['The receiver responded with 410', '接收方返回 410'],
-        'no-rights': ['The owner is disabled or deleted', '所有者已停用或删除'],
+        'no-rights': [
+          'The owner, or the user who last changed the endpoint, is disabled or deleted',
+          '所有者或最近修改端点的用户已停用或删除',
+        ],
       })
       .nullable()
       .readOnly()

@@ -21,6 +21,7 @@ interface Message {
   readonly type: string
   /** Time of the event, milliseconds since the epoch. */
   readonly at: number
+  /** Its `sequence` is the id of the event, so an event that is handled late is not newer than later ones. */
   readonly data: object
   readonly subject: WebhookRowOwner
 }
@@ -37,7 +38,11 @@ export class FanOut {
    * Adds a delivery for each endpoint that subscribes to the type and may see the row. Suspends endpoints of users that do
    * not exist any more.
    */
-  async deliver(name: string, type: WebhookEventType, { payload, publishedAt }: EventDelivery<never>): Promise<void> {
+  async deliver(
+    name: string,
+    type: WebhookEventType,
+    { id, payload, publishedAt }: EventDelivery<never>,
+  ): Promise<void> {
     const { db, identity, suspend } = this.#parts
     const em = db.fork()
     const found = await em.find(Subscription.entity, { eventType: name }, { fields: ['endpointId'] })
@@ -52,25 +57,22 @@ export class FanOut {
       if (!(await rights.exist(one))) await suspend(one.id, 'no-rights')
       else if (await rights.allow(one, type.permission, subject)) allowed.push(one)
     }
-    await this.#add(allowed, { type: name, at: publishedAt, data: type.dataOf(payload), subject })
+    // An emitted event has no id.
+    const sequence = id || db.newId()
+    await this.#add(allowed, { type: name, at: publishedAt, data: { ...type.dataOf(payload), sequence }, subject })
   }
 
   /** Adds a test delivery, in the current transaction. */
   async test(endpoint: Endpoint): Promise<void> {
     const subject = { userId: endpoint.ownerId }
-    const data = { endpointId: endpoint.id }
+    const data = { endpointId: endpoint.id, sequence: this.#parts.db.newId() }
     await this.#add([endpoint], { type: testType, at: this.#parts.db.clock.now(), data, subject })
   }
 
   async #add(receivers: readonly Pick<Endpoint, 'id'>[], { type, at, data, subject }: Message): Promise<void> {
     if (receivers.length === 0) return
     const { db, added } = this.#parts
-    // Events of a key are handled one after another, so a later event has a larger number.
-    const body = JSON.stringify({
-      type,
-      timestamp: new Date(at).toISOString(),
-      data: { ...data, sequence: db.newId() },
-    })
+    const body = JSON.stringify({ type, timestamp: new Date(at).toISOString(), data })
     const now = new Date(db.clock.now())
     const row = {
       eventType: type,

@@ -129,7 +129,7 @@ export default definePlugin({
     for (const [kind, source] of Object.entries(webhookLabels(db, types))) contribute(labelSources, kind, source)
     http.addRoutes(endpointRoutes, { services, parts, secrets, maxEndpoints, added })
     http.addRoutes(endpoints.routes, { services, parts })
-    http.addRoutes(deliveries.routes, { services, parts: { db, identity, added } })
+    http.addRoutes(deliveries.routes, { services, parts: { db, identity, types, added } })
 
     onReady(async () => {
       sender?.start()

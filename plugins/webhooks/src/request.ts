@@ -14,7 +14,7 @@ export interface Outcome {
   readonly isSuccess: boolean
   /** HTTP status, or null without a response. */
   readonly status: number | null
-  /** Stable code of the failure: `redirect`, `gone`, `throttled`, `status`, or a code of `OutgoingHttpError`. */
+  /** Stable code: `redirect`, `gone`, `throttled`, `status`, `secret-unusable`, or a code of `OutgoingHttpError`. */
   readonly reason: string | null
   /** Minimum pause that the receiver asked for, in milliseconds; 0 if none. */
   readonly retryAfterMs: number

@@ -30,17 +30,19 @@ export class EndpointSecrets {
   }
 
   /**
-   * Returns the secrets that sign now: the current one, and the previous one during its grace period.
-   *
-   * @throws the errors of `PluginEncryption.open`
+   * Returns the secrets that sign now: the current one, and the previous one during its grace period. Returns
+   * `undefined` if they cannot be decrypted.
    */
   async activeOf(
     endpoint: Pick<Endpoint, 'secretEnc' | 'previousSecretEnc' | 'previousValidUntil'>,
-  ): Promise<string[]> {
-    const { box, clock } = this.#parts
+  ): Promise<string[] | undefined> {
+    const { box, clock, log } = this.#parts
     const { secretEnc, previousSecretEnc, previousValidUntil } = endpoint
     const isRotating = previousSecretEnc !== null && (previousValidUntil?.getTime() ?? 0) > clock.now()
     const sealed = isRotating ? [secretEnc, previousSecretEnc] : [secretEnc]
-    return Promise.all(sealed.map((text) => box.open(purpose, text)))
+    return Promise.all(sealed.map((text) => box.open(purpose, text))).catch((cause: unknown) => {
+      log.error({ reason: errorReason(cause) }, 'the key of webhook secrets cannot be used')
+      return undefined
+    })
   }
 }

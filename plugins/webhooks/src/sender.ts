@@ -183,8 +183,11 @@ export class Sender {
   async #send({ delivery }: Claim, endpoint: Endpoint): Promise<Outcome | undefined> {
     const { secrets, http, clock } = this.#parts
     const { signal } = this.#stopped
+    const active = await secrets.activeOf(endpoint)
+    if (active === undefined)
+      return { isSuccess: false, status: null, reason: 'secret-unusable', retryAfterMs: 0, tookMs: 0 }
     const request = { url: endpoint.url, id: `msg_${delivery.id}`, body: delivery.body, signal }
-    const outcome = await sendWebhook({ ...request, secrets: await secrets.activeOf(endpoint) }, { http, clock })
+    const outcome = await sendWebhook({ ...request, secrets: active }, { http, clock })
     if (signal.aborted && outcome.status === null) return undefined
     if (outcome.status === null) this.#circuits.failed(endpoint.id, outcome.tookMs)
     else this.#circuits.responded(endpoint.id)

@@ -4,7 +4,8 @@ import { onDatabase, onEachDatabase, type TestDatabase } from '@plinth/dev/testi
 import { createReceiver, type WebhookEvent } from '@plinth-example/webhook-receiver'
 import { Webhook } from 'standardwebhooks'
 import t, { type Test } from 'tap'
-import { outcomeOf, startWebhooks } from './fixtures/product.ts'
+import { DeliveryStore } from '../src/delivery-store.ts'
+import { outcomeOf, parcelSent, startWebhooks } from './fixtures/product.ts'
 import { isSignedBy, type ReceivedRequest, type Respond, startReceiver, status } from './fixtures/receiver.ts'
 
 const day = 86_400_000
@@ -52,11 +53,19 @@ onDatabase(t, 'the example receiver stores each event once', async (t, at) => {
 })
 
 onDatabase(t, 'a later event has a larger sequence', async (t, at) => {
-  const { receiver, publish, settled } = await start(t, at)
+  const { receiver, publish, settled, db } = await start(t, at)
   for (let at = 0; at < 5; at++) await publish()
   await settled((rows) => rows.length === 5 && rows.every(({ status }) => status === 'delivered'))
   const data = receiver.requests.map(({ body }) => JSON.parse(body).data).sort((a, b) => a.parcelId - b.parcelId)
   t.ok(data.every(({ sequence }, at) => at === 0 || sequence > data[at - 1].sequence))
+  const events = await db.query<{ id: unknown }>('select id from outbox_event where type = ? order by id', [
+    parcelSent.id,
+  ])
+  t.same(
+    data.map(({ sequence }) => sequence),
+    events.map(({ id }) => Number(id)),
+    'it does not depend on the time at which the event is handled',
+  )
 })
 
 onDatabase(t, 'a retry keeps id and body, and has its own timestamp and signature', async (t, at) => {
@@ -221,8 +230,10 @@ onDatabase(t, 'deliveries of a disabled endpoint are held, and sent again singly
   const range = { from, to: new Date(clock.now() + 60_000).toISOString() }
   t.equal(outcomeOf(await root('POST', `/endpoints/${endpointId}/redeliver`, range)), '409 webhooks.endpoint-disabled')
   t.equal(outcomeOf(await root('POST', `/endpoints/${endpointId}/test`, {})), '409 webhooks.endpoint-disabled')
-  t.equal((await root('POST', `/endpoints/${endpointId}/enable`, {})).data.status, 'active')
   const [first] = await deliveries()
+  const outcome = outcomeOf(await root('POST', `/deliveries/${first?.id}/redeliver`))
+  t.equal(outcome, '409 webhooks.endpoint-disabled')
+  t.equal((await root('POST', `/endpoints/${endpointId}/enable`, {})).data.status, 'active')
   t.equal((await root('POST', `/deliveries/${first?.id}/redeliver`)).data.status, 'pending')
   await settled(([row]) => row?.status === 'delivered')
   t.equal(receiver.requests.length, 1, 'only the one that was asked for')
@@ -235,6 +246,35 @@ onDatabase(t, 'deliveries of a disabled endpoint are held, and sent again singly
   t.equal(sent.length, 2, 'with the same id')
   const back = { from: range.to, to: range.from }
   t.equal(outcomeOf(await root('POST', `/endpoints/${endpointId}/redeliver`, back)), '400 webhooks.range-invalid')
+})
+
+onDatabase(t, 'deliveries of a deleted endpoint are held, and cannot be sent again', async (t, at) => {
+  const { root, publish, attempted, deliveries, endpoint, endpointId, db, running } = await start(t, at, status(500))
+  await publish()
+  await attempted()
+  const { version } = await endpoint(endpointId)
+  t.equal((await root('DELETE', `/endpoints/${endpointId}?version=${version}`)).code, '200')
+  const [row] = await deliveries()
+  t.hasStrict(row, { status: 'held', leaseToken: null })
+  t.equal(outcomeOf(await root('POST', `/deliveries/${row?.id}/redeliver`)), '404 webhooks.endpoint-unknown')
+  t.equal((await deliveries())[0]?.status, 'held')
+  // An event that was handled during the deletion.
+  await db.execute("update webhook_delivery set status = 'pending', finished_at = ?", [null])
+  const purge = running.scheduledTasks.find(({ name }) => name === 'webhooks.purge')
+  await purge?.run(new AbortController().signal)
+  const [held] = await deliveries()
+  t.equal(held?.status, 'held')
+  t.ok(held?.finishedAt)
+})
+
+onDatabase(t, 'deliveries are not held if their endpoint was enabled in the meantime', async (t, at) => {
+  const { publish, attempted, deliveries, endpointId, db, clock } = await start(t, at, status(500))
+  await publish()
+  await attempted()
+  await db.execute('update webhook_delivery set next_at = ?', [new Date(clock.now() - 1_000)])
+  const events = { publish: async () => 0 }
+  await new DeliveryStore({ db, events, random: () => 0 }).hold(endpointId)
+  t.equal((await deliveries())[0]?.status, 'pending')
 })
 
 onDatabase(t, 'an endpoint that always fails is reported, and suspended after five days', async (t, at) => {

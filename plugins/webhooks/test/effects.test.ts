@@ -1,10 +1,12 @@
 /** Tests the effect of each configuration key of webhooks. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { assertKeyEffect, type KeyValues, manualClock } from '@plinth/dev/testing'
+import { database } from '@plinth/database'
+import { assertKeyEffect, type KeyValues, manualClock, until } from '@plinth/dev/testing'
 import { createDatabase, startMigrated } from '@plinth/dev/testing/database'
 import { events } from '@plinth/events'
 import { defineProduct } from '@plinth/kernel'
 import t from 'tap'
+import { Delivery } from '../src/entities.ts'
 import { configOf, outcomeOf, parcelSent, platform, startWebhooks } from './fixtures/product.ts'
 import { type Respond, startReceiver } from './fixtures/receiver.ts'
 
@@ -120,8 +122,11 @@ t.test('secrets are encrypted with the key', async (t) => {
       t.teardown(() => second.stop('test ended'))
       await second.service(events).publish(parcelSent, { parcelId: 1 })
       await second.service(events).idle()
-      return quietCount(receiver)
+      const last = async () => (await second.service(database).fork().find(Delivery.entity, {}))[0]?.attemptLog.at(-1)
+      await until(async () => ['succeeded', 'failed'].includes((await last())?.outcome ?? ''), 'an attempt has ended')
+      const { outcome, reason } = (await last()) ?? {}
+      return `${receiver.requests.length} ${outcome} ${reason}`
     },
   })
-  t.match(requests, { before: 1, after: 0 })
+  t.match(requests, { before: '1 succeeded null', after: '0 failed secret-unusable' })
 })

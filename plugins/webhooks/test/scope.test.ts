@@ -54,7 +54,10 @@ onDatabase(t, 'the rights are checked again at each attempt', async (t, at) => {
     t.equal(changed.code, '200', changed.text)
     return changed.data.version
   }
-  const later = await grants(['webhooks:endpoint:view', 'webhooks:endpoint:manage'], version)
+  const webhooks = ['webhooks:endpoint:view', 'webhooks:endpoint:manage', 'webhooks:delivery:view']
+  t.equal((await anna('GET', '/deliveries?count=exact')).data.total, 2)
+  const later = await grants(webhooks, version)
+  t.equal((await anna('GET', '/deliveries?count=exact')).data.total, 0, 'the log shows no parcels without it')
   await publish({ userId: ids['ben'] as number })
   t.equal((await deliveries()).length, 2, 'nothing without the permission to view parcels')
   await grants(['test:parcel:view'], later)
