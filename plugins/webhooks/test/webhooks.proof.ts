@@ -49,7 +49,7 @@ onEachDatabase(t, 'a receiver that is down for 75 hours gets every event on the 
       const waitMs = row.nextAt.getTime() - Date.parse(row.attemptLog.at(-1)?.startedAt ?? '')
       onTime.push(waitMs >= pause && waitMs <= pause * 1.1 + 7_000)
     }
-    const isEnded = ({ attempts, leaseToken }: Pick<Delivery, 'attempts' | 'leaseToken'>) =>
+    const isEnded = ({ attempts, leaseToken }: { readonly attempts: number; readonly leaseToken?: unknown }) =>
       attempts === index + 1 && leaseToken === null
     await passUntil(Math.ceil(pause * 1.1) + 1_000, (rows) => rows.every(isEnded))
   }
@@ -82,7 +82,7 @@ onEachDatabase(t, 'a receiver that stays down fails, and its events can be sent 
   await attempted()
   for (const [index, pause] of schedule.entries()) {
     if (index === 0) continue
-    const isEnded = ({ attempts, leaseToken }: Pick<Delivery, 'attempts' | 'leaseToken'>) =>
+    const isEnded = ({ attempts, leaseToken }: { readonly attempts: number; readonly leaseToken?: unknown }) =>
       attempts === index + 1 && leaseToken === null
     await passUntil(Math.ceil(pause * 1.1) + 1_000, (rows) => rows.every(isEnded))
   }
