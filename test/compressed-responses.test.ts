@@ -27,6 +27,9 @@ const publicMembers: Readonly<Record<string, string>> = {
   explorerTransactionUrl: 'public address of a block explorer',
 }
 
+/** The URL of a receiver was entered by the callers that can read it. Requests to it are authenticated by their signatures. */
+const isReceiver = (path: string, name: string) => name === 'url' && path.startsWith('/api/v1/admin/webhooks/endpoints')
+
 /** Returns the names of all members of a schema that contain a text. */
 function textMembers(schema: Schema, schemas: Readonly<Record<string, Schema>>, seen = new Set<string>()): string[] {
   const { $ref, properties = {}, items } = schema
@@ -63,7 +66,7 @@ t.test('a response with a secret is not compressed', async (t) => {
     const schema = response?.content?.['application/json']?.schema
     if (schema === undefined) return []
     return textMembers(schema, document.components.schemas)
-      .filter((name) => secretName.test(name) && !(name in publicMembers))
+      .filter((name) => secretName.test(name) && !(name in publicMembers) && !isReceiver(path, name))
       .map((name) => `${method} ${path}: ${name}`)
   })
   t.same([...new Set(revealing)], [], 'declare compress: false, or list the name with its reason')

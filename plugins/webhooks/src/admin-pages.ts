@@ -113,8 +113,10 @@ const delivery = adminDetail('getAdminWebhooksDeliveriesById', (it) => ({
     { title: text('Content', '内容'), columns: [it.text('body', { mono: true })] },
   ],
 }))
-/** Adds the attempts to the page of a delivery. */
-const withAttempts = (page: Page): Page => {
+/** Adds the outcome of a redelivery, and the attempts to the page of a delivery. */
+const withAttempts = (listed: Page): Page => {
+  const again = (listed.actions ?? []).map((action) => ({ ...action, outcome: { field: 'status', good: ['pending'] } }))
+  const page = { ...listed, actions: again }
   if (page.kind === 'list') return page
   const shown = (page.sections ?? []).map((section) => ({
     ...section,
@@ -127,6 +129,7 @@ const types = adminList('getAdminWebhooksEventTypes', (row) => ({
   id: 'webhooks.event-types',
   title: text('Webhook event types', 'Webhook 事件类型'),
   lead: text('Events that plugins offer to webhook endpoints.', '各插件提供给 Webhook 端点的事件。'),
+  empty: text('No plugin offers an event.', '没有插件提供事件。'),
   key: 'type',
   columns: [row.text('title'), row.text('type', { mono: true }), row.text('permission', { mono: true })],
 }))
