@@ -48,6 +48,11 @@ const decisions: Readonly<Record<string, 'process' | 'state' | 'nowhere' | 'lock
   'platform.sms.twilio.auth-token': ['platform.sms.twilio.endpoint', 'platform.sms.twilio.account-sid'],
   'platform.social.accounts': ['platform.social.endpoint'],
   'platform.social.token-key': 'state',
+  'platform.storage-s3.secret-access-key': [
+    'platform.storage-s3.endpoint',
+    'platform.storage-s3.region',
+    'platform.storage-s3.access-key-id',
+  ],
   'platform.storage.signing-key': 'process',
   'platform.system-config.master-key': 'process',
   'platform.web3.secret-key': 'state',

@@ -69,12 +69,11 @@ onDatabase(t, 'a later event has a larger sequence', async (t, at) => {
 })
 
 onDatabase(t, 'a retry keeps id and body, and has its own timestamp and signature', async (t, at) => {
-  const { receiver, publish, attempted, settled, pass, secret } = await start(t, at, status(500))
+  const { receiver, publish, attempted, passUntil, secret } = await start(t, at, status(500))
   await publish()
   await attempted()
   receiver.respond = status(200)
-  await pass(6_000)
-  await settled(([row]) => row?.status === 'delivered')
+  await passUntil(6_000, ([row]) => row?.status === 'delivered')
   const [first, second] = receiver.requests as [ReceivedRequest, ReceivedRequest]
   t.equal(first.headers['webhook-id'], second.headers['webhook-id'])
   t.equal(first.body, second.body)
@@ -205,15 +204,14 @@ onDatabase(t, 'both secrets sign during a rotation, and the old one ends', async
 })
 
 onDatabase(t, 'a changed URL applies to waiting deliveries', async (t, at) => {
-  const { root, receiver, publish, attempted, settled, endpoint, endpointId, pass } = await start(t, at, status(500))
+  const { root, receiver, publish, attempted, passUntil, endpoint, endpointId } = await start(t, at, status(500))
   await publish()
   await attempted()
   receiver.respond = status(200)
   const { version } = await endpoint(endpointId)
   const url = receiver.url.replace('/hooks', '/moved')
   t.equal((await root('PUT', `/endpoints/${endpointId}`, { url, version })).code, '200')
-  await pass(6_000)
-  await settled(([row]) => row?.status === 'delivered')
+  await passUntil(6_000, ([row]) => row?.status === 'delivered')
   t.same(
     receiver.requests.map(({ path }) => path),
     ['/hooks', '/moved'],
@@ -301,11 +299,10 @@ onDatabase(t, 'an endpoint that always fails is reported, and suspended after fi
 })
 
 onDatabase(t, 'a success ends the count of failures', async (t, at) => {
-  const { receiver, publish, attempted, settled, pass, endpoint, endpointId } = await start(t, at, status(500))
+  const { receiver, publish, attempted, passUntil, endpoint, endpointId } = await start(t, at, status(500))
   await publish()
   await attempted()
-  await pass(day + 10_000)
-  await settled(([row]) => row?.attempts === 2 && row.leaseToken === null)
+  await passUntil(day + 10_000, ([row]) => row?.attempts === 2 && row.leaseToken === null)
   t.equal((await endpoint(endpointId)).status, 'failing')
   receiver.respond = status(200)
   await publish()

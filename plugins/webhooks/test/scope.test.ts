@@ -30,7 +30,7 @@ onEachDatabase(t, 'an endpoint receives only events of rows that its owner may s
 
 onDatabase(t, 'the rights are checked again at each attempt', async (t, at) => {
   const receiver = await startReceiver(t, status(500))
-  const { running, root, anna, ids, createEndpoint, publish, attempted, settled, pass, endpoint, deliveries, db } =
+  const { running, root, anna, ids, createEndpoint, publish, attempted, settled, endpoint, deliveries, db, passUntil } =
     await startWebhooks(t, at, {
       hosts: [receiver.host],
     })
@@ -39,8 +39,7 @@ onDatabase(t, 'the rights are checked again at each attempt', async (t, at) => {
   await attempted()
   receiver.respond = status(200)
   await db.execute('update iam_user set org_id = 2 where id = ?', [ids['ben'] as number])
-  await pass(6_000)
-  await settled(([row]) => row?.status === 'rejected')
+  await passUntil(6_000, ([row]) => row?.status === 'rejected')
   t.equal(receiver.requests.length, 1, 'nothing after ben left the organisation')
   await db.execute('update iam_user set org_id = 1 where id = ?', [ids['ben'] as number])
   await publish({ userId: ids['ben'] as number })
@@ -66,8 +65,7 @@ onDatabase(t, 'the rights are checked again at each attempt', async (t, at) => {
   await attempted()
   const disabled = await root('PUT', `/api/v1/admin/iam/users/${user?.id}`, { enabled: false })
   t.equal(disabled.code, '200', disabled.text)
-  await pass(6_000)
-  await settled((rows) => rows[2]?.status === 'held')
+  await passUntil(6_000, (rows) => rows[2]?.status === 'held')
   t.hasStrict(await endpoint(id), { status: 'suspended', statusReason: 'no-rights' })
 })
 
