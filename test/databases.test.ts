@@ -1,6 +1,6 @@
 /** Tests that SQL which a package writes itself runs on each database in each run of the tests. */
 import { globSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import t from 'tap'
 
 process.chdir(join(import.meta.dirname, '..'))
@@ -17,7 +17,10 @@ t.test('each package with SQL of its own has a test that runs on each database',
   for (const name of ['member-points', 'web3-settlement', 'iam', 'install', 'notification', 'system-config', 'inbox'])
     t.ok(withSql.includes(join('plugins', name)), `${name} is found`)
   t.strictSame(
-    withSql.filter((folder) => !contains(`${folder}/test/**/*.ts`, /\bonEachDatabase\(|\bof everyDialect\b/)),
+    withSql.filter(
+      (folder) =>
+        !contains(`{${folder}/test,test/${basename(folder)}}/**/*.test.ts`, /\bonEachDatabase\(|\bof everyDialect\b/),
+    ),
     [],
   )
 })

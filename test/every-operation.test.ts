@@ -31,6 +31,8 @@ const exceptionOf = (reason: string, operations: readonly string[]) =>
 /** Operations that this test does not call, each with the reason and the test that calls it. */
 const exceptions: Readonly<Record<string, string>> = {
   'POST /api/v1/admin/console/pages/{id}/import': 'It needs a list with an import: examples/vouchers/plugin.test.ts.',
+  'POST /api/v1/admin/webhooks/deliveries/{id}/redeliver':
+    'It needs a delivery that has ended: plugins/webhooks/test/deliveries.test.ts.',
   'GET /api/v1/ws': 'It opens a WebSocket: plugins/notification-channels/test/websocket.test.ts.',
   'POST /api/v1/admin/scheduler/clock/confirm':
     'It needs a clock that differs from the time of the database: plugins/scheduler/test/clock.test.ts.',

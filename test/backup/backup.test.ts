@@ -3,31 +3,38 @@ import { join } from 'node:path'
 import { listBackups, verifyBackup } from '@plinth/backup/parts'
 import type { ConnectionSettings } from '@plinth/database/stored-data'
 import { rejectsWith } from '@plinth/dev/testing'
+import { everyDialect } from '@plinth/dev/testing/database'
 import t from 'tap'
 import { emptyDatabase, filledDatabase } from '../move/databases.ts'
 import { backUp, contextOf, digestsOf, filesIn, identity, restoreTo, writeFiles } from './backups.ts'
 
-t.test('a backup of SQLite is restored with the secret key, and nothing is left over', async (t) => {
-  const root = t.testdir({})
-  const site = { root, database: await filledDatabase(t, 'sqlite', 3), backups: join(root, 'backups') }
-  await writeFiles(site, 2)
-  const { place } = contextOf(site)
-  const manifest = await backUp(site)
-  const { complete, unfinished } = await listBackups(place)
-  t.same(complete, [manifest])
-  t.same(unfinished, [])
-  const signal = new AbortController().signal
-  t.equal((await verifyBackup({ place, id: manifest.id, signal, identity })).rows, manifest.rows)
-  const target = { root: join(root, 'restored'), database: await emptyDatabase(t, 'sqlite'), backups: site.backups }
-  await restoreTo(target, manifest.id)
-  t.same(await digestsOf(target.database), await digestsOf(site.database))
-  t.equal(
-    await readFile(join(target.root, 'data/master.key'), 'utf8'),
-    await readFile(join(root, 'data/master.key'), 'utf8'),
+for (const { dialect, skip } of everyDialect) {
+  t.test(
+    `${dialect}: a backup is restored with the secret key, and nothing is left over`,
+    { skip, timeout: 300_000 },
+    async (t) => {
+      const root = t.testdir({})
+      const site = { root, database: await filledDatabase(t, dialect, 3), backups: join(root, 'backups') }
+      await writeFiles(site, 2)
+      const { place } = contextOf(site)
+      const manifest = await backUp(site)
+      const { complete, unfinished } = await listBackups(place)
+      t.same(complete, [manifest])
+      t.same(unfinished, [])
+      const signal = new AbortController().signal
+      t.equal((await verifyBackup({ place, id: manifest.id, signal, identity })).rows, manifest.rows)
+      const target = { root: join(root, 'restored'), database: await emptyDatabase(t, dialect), backups: site.backups }
+      await restoreTo(target, manifest.id)
+      t.same(await digestsOf(target.database), await digestsOf(site.database))
+      t.equal(
+        await readFile(join(target.root, 'data/master.key'), 'utf8'),
+        await readFile(join(root, 'data/master.key'), 'utf8'),
+      )
+      t.same(await filesIn(join(root, 'work')), [])
+      await rejectsWith(t, restoreTo(target, manifest.id), { code: 'PLINTH_BACKUP_TARGET' })
+    },
   )
-  t.same(await filesIn(join(root, 'work')), [])
-  await rejectsWith(t, restoreTo(target, manifest.id), { code: 'PLINTH_BACKUP_TARGET' })
-})
+}
 
 t.test('without a valid recipient, nothing is written', async (t) => {
   const root = t.testdir({})

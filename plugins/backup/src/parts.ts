@@ -4,6 +4,8 @@
  * @module
  */
 
+export { backupSettings } from './commands.ts'
 export { type BackupContext, type CreateOptions, createBackup, removeDeadRuns } from './create.ts'
 export { type RestoreOptions, restoreBackup, verifyBackup } from './restore.ts'
+export { expiredBackups } from './retention.ts'
 export { listBackups, type Place } from './vault.ts'
