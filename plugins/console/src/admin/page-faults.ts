@@ -130,7 +130,7 @@ class PageLook {
     const item = operation && itemOf(operation)
     if (operation === undefined) return this.faults
     if (operation.method !== 'GET' || item === undefined) this.faults.push(`${source} does not return a list`)
-    if (!shows.time(memberAt(item, at) ?? {})) this.faults.push(`"${at}" is not a time of the result`)
+    if (!shows.time(withoutNull(memberAt(item, at)) ?? {})) this.faults.push(`"${at}" is not a time of the result`)
     const given = [...Object.keys(filter), ...(objectId === undefined ? [] : [objectId])]
     for (const name of given)
       if (!(name in operation.query || name in operation.params))
