@@ -62,7 +62,7 @@ export const proofs: Readonly<Record<string, Proof>> = {
   },
   webhooks: {
     proves:
-      'Webhooks survive receivers that are down, slow or hostile, killed processes and several instances, and nobody hears of foreign rows.',
+      'Webhooks survive receivers that are down, slow or hostile, killed processes and several instances, and each endpoint receives only events of its data scope.',
     minutes: 5,
     group: 3,
     paths: [

@@ -137,7 +137,7 @@ const tasks: readonly OperatorTask<Api>[] = [
   {
     name: 'stop a schedule',
     most: [3, 0, 0],
-    mostKeys: 39,
+    mostKeys: 35,
     async work(hand) {
       await hand.click(hand.place('Background work'))
       await hand.choose(hand.row('Remove old approvals'), 'Pause')

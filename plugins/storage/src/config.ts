@@ -2,7 +2,7 @@ import { guardsPermission, key } from '@plinth/kernel'
 
 /** Name of the built-in driver of the standard disks. */
 export const directoryDriver = 'directory'
-/** Who may read the files of the standard disks. */
+/** Visibility of each standard disk. Everyone can read the files of a public disk. */
 export const standardDisks = { public: 'public', local: 'private' } as const
 
 /** Matches an empty text, an absolute path or an http(s) address, without a slash at the end. */

@@ -199,7 +199,7 @@ onEachDatabase(t, 'two instances never send a delivery at the same time', async 
   )
 })
 
-onEachDatabase(t, 'no subscriber hears of rows outside its data scope while users move', async (t, at) => {
+onEachDatabase(t, 'each endpoint receives only events in its scope while users move', async (t, at) => {
   const receiver = await startReceiver(t)
   const { root, anna, ben, cleo, ids, db, publish, attempted, createEndpoint } = await startWebhooks(t, at, {
     hosts: [receiver.host],

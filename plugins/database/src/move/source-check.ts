@@ -13,7 +13,7 @@ export interface SourceProblem {
   readonly message: string
 }
 
-/** What the target can store. */
+/** Limits of the target database for the values that are copied. */
 export interface TargetLimits {
   readonly dialect: StoredDatabase['dialect']
   /** Maximum bytes of a statement; undefined without a limit. */

@@ -1,7 +1,7 @@
 import { createContext, useContext } from 'react'
 import type { Operation, OwnPageView } from '../../api/page-types.ts'
 
-/** What the user may do in the config centre. The value is stable, so that the rows are not rendered again. */
+/** Operations of the config centre that the user may call. The object stays the same, so the rows do not render again. */
 export interface Centre {
   readonly operations: OwnPageView['operations']
   /** True if this user may save keys. */
