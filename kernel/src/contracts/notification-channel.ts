@@ -50,6 +50,10 @@ export interface NotificationMessage {
   readonly attributes: Readonly<Record<string, unknown>>
   /** BCP 47 language tag. */
   readonly locale?: string
+  /** Time zone of the reader, for dates in templates: a name in the IANA time zone database. */
+  readonly timeZone?: string
+  /** Name of the language and time zone that the recipients have chosen. Absent if the message does not depend on them. */
+  readonly readerGroup?: string
 }
 
 /** Returns the values of the secret variables of a message as texts. */

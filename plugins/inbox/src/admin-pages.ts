@@ -69,6 +69,10 @@ const preferences = adminDetail('getNotificationsPreferences', (it) => ({
       title: text('Quiet hours', '免打扰时段'),
       columns: [it.text('quietHours.start'), it.text('quietHours.end'), it.text('quietHours.timeZone')],
     },
+    {
+      title: text('Language and time zone', '语言和时区'),
+      columns: [it.reference('locale', { labels: 'console.language' }), it.text('timeZone')],
+    },
   ],
   form: it.form('putNotificationsPreferences', {
     title: text('Change', '修改'),
@@ -88,14 +92,21 @@ const preferences = adminDetail('getNotificationsPreferences', (it) => ({
       'quietHours.start',
       'quietHours.end',
       'quietHours.timeZone',
+      'locale',
+      'timeZone',
     ],
     sections: [
       {
         title: text('Quiet hours', '免打扰时段'),
         fields: ['quietHours.start', 'quietHours.end', 'quietHours.timeZone'],
       },
+      { title: text('Language and time zone', '语言和时区'), fields: ['locale', 'timeZone'] },
     ],
-    options: { 'quietHours.timeZone': { labels: 'console.time-zone', title: text('Time zone', '时区') } },
+    options: {
+      'quietHours.timeZone': { labels: 'console.time-zone', title: text('Time zone', '时区') },
+      locale: { labels: 'console.language', free: true },
+      timeZone: { labels: 'console.time-zone' },
+    },
   }),
 }))
 

@@ -228,7 +228,17 @@ export interface NotificationPreferences {
    * @param nowMs milliseconds since the epoch
    */
   quietUntil(userIds: readonly number[], nowMs: number): Promise<ReadonlyMap<number, number>>
+  /** Returns how messages are written for users. Users without their own language and time zone are left out. */
+  readerFormats(userIds: readonly number[]): Promise<ReadonlyMap<number, ReaderFormat>>
   switchOff(userId: number, category: Category): Promise<void>
+}
+
+/** Language and time zone of messages to a user. The site decides what is absent. */
+export interface ReaderFormat {
+  /** BCP 47 tag. */
+  readonly locale?: string
+  /** Name in the IANA time zone database. */
+  readonly timeZone?: string
 }
 
 export const notificationPreferences = service<NotificationPreferences>('notification.preferences', {

@@ -9,6 +9,7 @@ export const businessError = defineBusinessErrors('notification-inbox', en['noti
   'message-invalid': '400',
   'message-needed': '400',
   'ids-missing': '400',
+  'locale-unknown': '400',
   'time-zone-unknown': '400',
   'quiet-hours-empty': '400',
 })

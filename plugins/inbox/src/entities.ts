@@ -89,6 +89,10 @@ export const PreferenceRow = defineEntity({
     /** Minutes since midnight. */
     quietStart: column.integer().nullable(),
     quietEnd: column.integer().nullable(),
+    /** Language of messages as BCP 47 tag. Null: the language of the site. */
+    locale: column.text(35).nullable(),
+    /** Time zone of dates in messages. Null: the time zone of the site. */
+    timeZone: column.text(64).nullable(),
     updatedAt: column.timestamp(),
   },
 })

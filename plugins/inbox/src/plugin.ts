@@ -19,6 +19,7 @@ import { ReadState } from './items/read-state.ts'
 import { recordRoutes } from './items/record-routes.ts'
 import { createInbox } from './migrations/0001-create-inbox.ts'
 import { createPreference } from './migrations/0002-create-preference.ts'
+import { addReaderFormat } from './migrations/0003-add-reader-format.ts'
 import { inboxTables } from './personal-data.ts'
 import { preferenceRoutes } from './preferences/preference-routes.ts'
 import { UserPreferences } from './preferences/user-preferences.ts'
@@ -50,7 +51,7 @@ export default definePlugin({
   config: keys,
   permissions,
   messages,
-  migrations: [createInbox, createPreference],
+  migrations: [createInbox, createPreference, addReaderFormat],
   entities: [ContentRow, ItemRow, AttachmentRow, PreferenceRow],
   scheduledTasks: [purgeInbox],
   setup({ services, log, provide, onStop }) {

@@ -10,10 +10,15 @@ import { startInbox } from './fixtures/inbox-product.ts'
 
 const path = 'notifications/preferences'
 const names = ['database', 'websocket', 'email', 'sms', ...categories].map((name) => `${name}Enabled`)
-const allOn = { ...Object.fromEntries(names.map((name) => [name, true])), quietHours: null }
+const allOn = {
+  ...Object.fromEntries(names.map((name) => [name, true])),
+  quietHours: null,
+  locale: null,
+  timeZone: null,
+}
 
 onDatabase(t, 'preferences are saved per user', async (t, at) => {
-  const { user, db, rows } = await startInbox(t, at)
+  const { user, db, rows, preferences } = await startInbox(t, at)
   const [ada, bob] = [await user('ada'), await user('bob')]
   const get = async (one: typeof ada) => (await one.call('GET', path)).data
 
@@ -39,6 +44,15 @@ onDatabase(t, 'preferences are saved per user', async (t, at) => {
     await ada.call('PUT', path, { quietHours: null, forumEnabled: true })
     t.same(await get(ada), { ...allOn, emailEnabled: false })
   })
+  await t.test('a user chooses language and time zone of messages', async (t) => {
+    await bob.call('PUT', path, { locale: 'zh-CN', timeZone: 'Asia/Shanghai' })
+    t.same(await get(bob), { ...allOn, locale: 'zh-CN', timeZone: 'Asia/Shanghai' })
+    await bob.call('PUT', path, { timeZone: null })
+    const formats = await preferences.readerFormats([ada.id, bob.id])
+    t.same(formats, new Map([[bob.id, { locale: 'zh-CN' }]]))
+    await bob.call('PUT', path, { locale: null })
+    t.same(await get(bob), allOn)
+  })
   await t.test('each switch is independent', async (t) => {
     for (const name of names) {
       t.same((await bob.call('PUT', path, { [name]: false })).data, { ...allOn, [name]: false })
@@ -58,6 +72,9 @@ onDatabase(t, 'preferences are saved per user', async (t, at) => {
       [{ smsEnabled: false, quietHours: { ...hours, timeZone: 'Mars/Olympus' } }, /quietHours.timeZone/],
       [{ smsEnabled: false, quietHours: { ...hours, timeZone: '+08:00' } }, /quietHours.timeZone/],
       [{ smsEnabled: false, quietHours: { ...hours, end: '22:00' } }, /quietHours.end/],
+      [{ smsEnabled: false, locale: 'xx-klingon-none' }, /"field":"locale"/],
+      [{ smsEnabled: false, locale: 'zh_CN' }, /"field":"locale"/],
+      [{ smsEnabled: false, timeZone: 'Mars' }, /"field":"timeZone"/],
     ] as const) {
       const response = await ada.call('PUT', path, body)
       t.equal(response.code, '400', JSON.stringify(body))

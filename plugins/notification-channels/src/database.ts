@@ -1,9 +1,11 @@
+import { createHash } from 'node:crypto'
 import { inbox } from '@plinth/inbox'
 import {
   type DeliveryOutcome,
   definePlugin,
   isBusinessError,
   key,
+  type NotificationMessage,
   notificationChannel,
   secretsOf,
 } from '@plinth/kernel'
@@ -11,9 +13,14 @@ import { hasNoText, missingTextError } from './message-text.ts'
 
 /**
  * Returns the id by which the inbox detects duplicates. A message to many users is sent in parts, whose idempotency
- * keys start with the message id. All parts use this id, so that they share one stored content.
+ * keys start with the message id. All parts of a group of readers use the same id, so that they share one stored
+ * content.
  */
-const messageIdOf = (id: string, idempotencyKey: string) => (idempotencyKey.startsWith(`${id}/`) ? id : idempotencyKey)
+function messageIdOf({ id, readerGroup }: NotificationMessage, idempotencyKey: string): string {
+  const messageId = idempotencyKey.startsWith(`${id}/`) ? id : idempotencyKey
+  if (readerGroup === undefined) return messageId
+  return createHash('sha256').update(`${messageId} ${readerGroup}`).digest('hex').slice(0, 32)
+}
 
 /** Adds messages to inboxes. A message that is added twice appears once. */
 export default definePlugin({
@@ -44,7 +51,7 @@ export default definePlugin({
           return { outcome: 'rejected', errorCode: 'recipient-missing', errorMessage: 'The message is for no user' }
         const { subject, content, secretVariables = [], attributes } = message
         const open = Object.entries(message.variables).filter(([name]) => !secretVariables.includes(name))
-        const messageId = messageIdOf(message.id, idempotencyKey)
+        const messageId = messageIdOf(message, idempotencyKey)
         if (hasNoText(message)) return { outcome: 'rejected', ...missingTextError }
         try {
           const variables = Object.fromEntries(open)

@@ -1,6 +1,13 @@
 import type { Identity } from '@plinth/iam'
-import type { NotificationPreferences } from '@plinth/inbox'
-import type { Clock, Recipient } from '@plinth/kernel'
+import type { NotificationPreferences, ReaderFormat } from '@plinth/inbox'
+import {
+  type Clock,
+  type NotificationChannel,
+  type NotificationMessage,
+  omitUndefined,
+  type Recipient,
+} from '@plinth/kernel'
+import { mayBeKey } from './rendering.ts'
 
 /** Columns of the owner of a row, for `callerRows`. */
 export const recipientOwner = { user: 'user_id', org: 'org_id' } as const
@@ -58,5 +65,52 @@ export class QuietUsers {
     if (userIds.length === 0) return new Map()
     const now = clock.now()
     return new Map([...(await preferences.quietUntil(userIds, now))].filter(([, end]) => end > now))
+  }
+}
+
+/** Recipients with the same language and time zone. */
+export interface ReaderGroup {
+  readonly format: ReaderFormat
+  readonly recipients: readonly Recipient[]
+}
+
+/** Returns the fields of a message to recipients with this language and time zone. */
+export function readerFields({ locale, timeZone }: ReaderFormat): Partial<NotificationMessage> {
+  if (locale === undefined && timeZone === undefined) return {}
+  return omitUndefined({ locale, timeZone, readerGroup: `${locale ?? ''},${timeZone ?? ''}` })
+}
+
+/** Divides recipients by language and time zone. Each group gets its own text. */
+export class Readers {
+  readonly #preferences: Pick<NotificationPreferences, 'readerFormats'> | undefined
+
+  constructor({ preferences }: { readonly preferences: Pick<NotificationPreferences, 'readerFormats'> | undefined }) {
+    this.#preferences = preferences
+  }
+
+  /**
+   * Returns the groups of a message. Undefined if all recipients get the same text: the message specifies a language,
+   * has no text that depends on one, or has no users as recipients.
+   */
+  groupsOf(
+    { recipients, locale, template, subject, content }: NotificationMessage,
+    { texts }: NotificationChannel['traits'],
+  ): Promise<readonly ReaderGroup[]> | undefined {
+    const preferences = this.#preferences
+    const isTranslated = texts !== 'as-written' && (mayBeKey(subject) || mayBeKey(content))
+    if (preferences === undefined || locale !== undefined || (template === undefined && !isTranslated)) return undefined
+    const userIds = recipients.flatMap((recipient) => ('userId' in recipient ? [recipient.userId] : []))
+    return userIds.length === 0 ? undefined : this.#divide(recipients, preferences.readerFormats(userIds))
+  }
+
+  async #divide(
+    recipients: readonly Recipient[],
+    reading: Promise<ReadonlyMap<number, ReaderFormat>>,
+  ): Promise<readonly ReaderGroup[]> {
+    const formats = await reading
+    const formatOf = (recipient: Recipient): ReaderFormat =>
+      ('userId' in recipient ? formats.get(recipient.userId) : undefined) ?? {}
+    const groups = Map.groupBy(recipients, (one) => JSON.stringify(formatOf(one)))
+    return [...groups].map(([format, members]) => ({ format: JSON.parse(format), recipients: members }))
   }
 }

@@ -63,7 +63,7 @@ export function translateMessage(
   return { ...message, subject: line.text, content: body.text, valueRanges: ranges }
 }
 
-const mayBeKey = (text: string) => text.startsWith('messages.') || text.startsWith('{messages.')
+export const mayBeKey = (text: string) => text.startsWith('messages.') || text.startsWith('{messages.')
 
 /**
  * Replaces unpaired surrogates, which have no UTF-8 form, by U+FFFD. The length does not change, so positions stay
@@ -204,9 +204,9 @@ export class MessageRenderer {
   }
 
   #render(message: NotificationMessage, channel: string): Promise<RenderedTemplate | undefined> | undefined {
-    const { template: code, locale, variables } = message
+    const { template: code, locale, timeZone, variables } = message
     if (code === undefined || code.trim() === '') return undefined
-    return this.#parts.templates?.render({ code, channel, locale, variables: nested(variables) })
+    return this.#parts.templates?.render({ code, channel, locale, timeZone, variables: nested(variables) })
   }
 
   #check({ missingVariables, template }: RenderedTemplate, { id }: NotificationMessage, channel: string): void {

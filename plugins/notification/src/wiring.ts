@@ -34,7 +34,7 @@ import {
   OutgoingMessages,
   type SendMeter,
 } from './facade/outgoing.ts'
-import { type OwnerOf, ownerFinder, QuietUsers } from './recipients.ts'
+import { type OwnerOf, ownerFinder, QuietUsers, Readers } from './recipients.ts'
 import { MessageRenderer, translateMessage } from './rendering.ts'
 import { type RecorderDependencies, SendRecorder } from './send-log/recorder.ts'
 import { SendLogWriter } from './send-log/send-log-writer.ts'
@@ -81,6 +81,7 @@ export interface NotificationServices extends Given, Pick<OutgoingDependencies, 
   readonly queue: MessageQueue | undefined
   readonly notification: ChannelNotification
   readonly quiet: QuietUsers
+  readonly readers: Readers
   readonly administrators: AdministratorsSend
   readonly audience: Audience
   readonly entries: ChannelDirectory
@@ -112,11 +113,12 @@ export const resolvers: Resolvers<NotificationServices, Given> = {
   ),
   outgoing: asClass(OutgoingMessages),
   queue: asFunction(
-    ({ db, events, outgoing, rendering, subjectOf, redact, clock, ownerOf, log }) =>
-      db && new MessageQueue({ db, events, outgoing, rendering, subjectOf, redact, clock, ownerOf, log }),
+    ({ db, events, outgoing, rendering, readers, subjectOf, redact, clock, ownerOf, log }) =>
+      db && new MessageQueue({ db, events, outgoing, rendering, readers, subjectOf, redact, clock, ownerOf, log }),
   ),
   notification: asClass(ChannelNotification),
   quiet: asClass(QuietUsers),
+  readers: asClass(Readers),
   administrators: asClass(AdministratorsSend),
   audience: asClass(Audience),
   entries: asClass(ChannelDirectory),

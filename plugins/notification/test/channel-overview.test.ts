@@ -226,6 +226,7 @@ const preferences = (quietUntil: () => number) =>
         wanted: async (userIds) => new Set(userIds.filter((id) => id !== 8)),
         quietUntil: async (userIds) => new Map(userIds.map((id) => [id, quietUntil()])),
         switchOff: async () => {},
+        readerFormats: async () => new Map(),
       } as Parameters<typeof provide>[1]),
   })
 

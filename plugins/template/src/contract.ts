@@ -13,8 +13,10 @@ export interface TemplateQuery {
   readonly code: string
   /** Channel of the message. In the same language, a template for this channel is preferred to a template for `all`. */
   readonly channel: string
-  /** BCP 47 tag. The search tries this tag, then its language, then the default language. */
+  /** BCP 47 tag of the reader. The search tries this tag, then its language, then the default language. */
   readonly locale?: string | undefined
+  /** Time zone of the reader, for dates: a name in the IANA time zone database. Default: the zone of the site. */
+  readonly timeZone?: string | undefined
 }
 
 export interface TemplateInfo {

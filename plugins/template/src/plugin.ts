@@ -3,6 +3,7 @@ import { database, type WithDatabase } from '@plinth/database'
 import { http } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { auditTexts, definePlugin, kernel, optional, personalData } from '@plinth/kernel'
+import { site } from '@plinth/site'
 import { pages } from './admin-pages.ts'
 import { Compiler } from './compile/compiler.ts'
 import { keys } from './config.ts'
@@ -20,7 +21,7 @@ export default definePlugin({
   version: '1.0.0',
   kernel: '^1.0.0',
   businessErrors: [businessError],
-  requires: { kernel, database, http: optional(http), i18n: optional(i18n) },
+  requires: { kernel, database, http: optional(http), i18n: optional(i18n), site: optional(site) },
   provides: [templates],
   contributes: [
     auditTexts.of(audited),
@@ -34,15 +35,17 @@ export default definePlugin({
   entities: [Template.entity],
   messages,
   setup({ services, config, provide, onStop }) {
-    const { database: db, http, i18n } = services
+    const { database: db, http, i18n, site } = services
     const { clock } = db
     const defaultLocale = () => i18n?.negotiate(undefined) ?? 'en'
+    const siteTimeZone = () => site?.timeZone ?? 'UTC'
     const cacheSize = config.get('platform.template.cache-size')
-    provide(templates, new TemplateService({ db, defaultLocale, cacheSize }))
+    provide(templates, new TemplateService({ db, defaultLocale, siteTimeZone, cacheSize, clock }))
     const compiler = new Compiler(clock, () => config.get('platform.template.compile-deadline'))
     onStop(() => compiler.stop())
     const operations = [...templateList.routes, ...templateOperations.routes]
     http?.addRoutes(operations, { services, parts: { compiler } })
-    http?.addRoutes(previewRoutes, { compiler })
+    const siteFormat = () => ({ locale: defaultLocale(), timeZone: siteTimeZone() })
+    http?.addRoutes(previewRoutes, { compiler, site: siteFormat, clock })
   },
 })

@@ -1,5 +1,6 @@
 import type { PreviewVariable } from '@plinth/admin'
 import { nullable, previewVariable, rateLimited, routesWith, Type, text } from '@plinth/http'
+import type { Clock } from '@plinth/kernel'
 import type { Compiler } from './compile/compiler.ts'
 import type { TemplateSource } from './compile/source.ts'
 import { findVariableUses } from './compile/variables.ts'
@@ -20,6 +21,13 @@ interface PreviewedTemplate {
 
 const maxPreviewVariables = 200
 
+interface PreviewParts {
+  readonly compiler: Pick<Compiler, 'preview'>
+  /** Language and time zone of dates and numbers, unless the template has a language. */
+  readonly site: () => { readonly locale: string; readonly timeZone: string }
+  readonly clock: Pick<Clock, 'now'>
+}
+
 /**
  * Renders a template without saving it. The same limits apply as for saving and sending.
  *
@@ -29,7 +37,7 @@ const maxPreviewVariables = 200
 async function previewTemplate(
   source: TemplateSource,
   variables: Readonly<Record<string, TemplateValue>>,
-  compiler: Pick<Compiler, 'preview'>,
+  { compiler, site, clock }: PreviewParts,
 ): Promise<PreviewedTemplate> {
   const plain = copyPlainVariables(variables)
   const { html: markup, htmlFormat } = source
@@ -39,7 +47,9 @@ async function previewTemplate(
   const uses = parts.map(([field, program]) => [field, findVariableUses([program])] as const)
   const names = [...new Set(uses.flatMap(([, used]) => [...used.keys()]))]
   try {
-    const { subject, content, html } = renderTemplate(compiled, plain)
+    const { locale, timeZone } = site()
+    const format = { locale: source.locale ?? locale, timeZone, now: clock.now() }
+    const { subject, content, html } = renderTemplate(compiled, plain, format)
     return {
       subject,
       content,
@@ -70,7 +80,7 @@ const previewBody = Type.Object({
   ),
 })
 
-const { route } = routesWith<{ readonly compiler: Pick<Compiler, 'preview'> }>()
+const { route } = routesWith<PreviewParts>()
 
 export const previewRoutes = [
   route({
@@ -92,12 +102,12 @@ export const previewRoutes = [
       }),
     }),
     reasons: renderReasons,
-    async handler({ body }, { compiler }) {
+    async handler({ body }, parts) {
       const { variables = {}, locale = '', subject = '', content = '', html, htmlFormat = null } = body
       const shown = await previewTemplate(
         { subject, content, html: html || null, htmlFormat, locale: canonicalLocale(locale) ?? null },
         variables as Readonly<Record<string, TemplateValue>>,
-        compiler,
+        parts,
       )
       return { ...shown, variables: shown.variables.map((one) => ({ ...one, usedIn: [...one.usedIn] })) }
     },

@@ -1,4 +1,5 @@
 import { type Database, exactInteger } from '@plinth/database'
+import type { Clock } from '@plinth/kernel'
 import { LRUCache } from 'lru-cache'
 import type { CompiledTemplate } from './compile/program.ts'
 import { optionalVariablesOf } from './compile/variables.ts'
@@ -18,10 +19,10 @@ interface Candidate {
   readonly version: number
 }
 
-/** Returns the canonical form of a BCP 47 tag (RFC 5646, 4.5); undefined for an invalid tag. */
+/** Returns the canonical form of a BCP 47 tag (RFC 5646, 4.5), also of `zh_CN`; undefined for an invalid tag. */
 export function canonicalLocale(tag: string): string | undefined {
   try {
-    return Intl.getCanonicalLocales(tag)[0]
+    return Intl.getCanonicalLocales(tag.replaceAll('_', '-'))[0]
   } catch {
     return undefined
   }
@@ -56,14 +57,22 @@ function byFit(
 
 const foreign = 3
 
+/** The script is compared too: readers of `zh-TW` need not be able to read `zh-CN`. */
 function distance(locale: string, expected: string): number {
   if (locale === expected) return 0
-  const language = languageOf(expected)
-  if (locale === language) return 1
-  return languageOf(locale) === language ? 2 : foreign
+  if (languageOf(locale) !== languageOf(expected)) return foreign
+  return locale === locale.split('-', 1)[0] ? 1 : 2
 }
 
-const languageOf = (tag: string) => tag.split('-', 1)[0] ?? tag
+/** Returns language and script, such as `zh-Hant` for `zh-TW`. */
+function languageOf(tag: string): string {
+  const { language, script = '' } = new Intl.Locale(tag).maximize()
+  return `${language}-${script}`
+}
+
+/** Dates and numbers are in the language of the text, with the region of the reader if both have the same language. */
+const formatLocale = (textLocale: string, readerLocale: string | undefined): string =>
+  readerLocale !== undefined && languageOf(readerLocale) === languageOf(textLocale) ? readerLocale : textLocale
 
 function compare(one: readonly (string | number)[], other: readonly (string | number)[]): number {
   const at = one.findIndex((value, index) => value !== other[index])
@@ -74,6 +83,8 @@ interface TemplateServiceDependencies {
   readonly db: Pick<Database, 'fork' | 'query'>
   /** Returns the default language. Called for each query, because the language may change. */
   readonly defaultLocale: () => string
+  readonly siteTimeZone: () => string
+  readonly clock: Pick<Clock, 'now'>
   /** Maximum number of characters of all cached templates together. */
   readonly cacheSize: number
 }
@@ -106,10 +117,13 @@ export class TemplateService implements Templates {
     if (loaded === undefined) return undefined
     const { info, compiled } = loaded
     const plain = copyPlainVariables(variables)
+    const { siteTimeZone, clock } = this.#parts
+    const { locale = '', timeZone = siteTimeZone() } = query
+    const format = { locale: formatLocale(info.locale, canonicalLocale(locale)), timeZone, now: clock.now() }
     try {
       return {
         template: info,
-        ...renderTemplate(compiled, plain),
+        ...renderTemplate(compiled, plain, format),
         missingVariables: info.variables.filter((path) => templateValueAt(plain, path.split('.')) === undefined),
       }
     } catch (error) {

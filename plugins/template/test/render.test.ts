@@ -10,8 +10,10 @@ import type { TemplateValue } from '../src/contract.ts'
 import { escapeHtml, RenderBudget, renderLimits, renderProgram, unescapedText } from '../src/render/render-program.ts'
 import { copyPlainVariables, type Variables, valueLimits } from '../src/render/values.ts'
 
+const utc = { locale: 'en', timeZone: 'UTC', now: 0 }
+
 const render = (source: string, variables: Variables, encode = escapeHtml) =>
-  renderProgram(parseSource(source, 'content'), copyPlainVariables(variables), encode, new RenderBudget())
+  renderProgram(parseSource(source, 'content'), copyPlainVariables(variables), encode, new RenderBudget(), utc)
     .map(({ text }) => text)
     .join('')
 
@@ -205,7 +207,7 @@ t.test('safeUrl accepts only addresses that navigate somewhere', async (t) => {
 
 t.test('a value in the query or fragment of a link stays one part of it', async (t) => {
   const html = (source: string, variables: Variables) =>
-    renderProgram(parseSource(source, 'html'), copyPlainVariables(variables), escapeHtml, new RenderBudget())
+    renderProgram(parseSource(source, 'html'), copyPlainVariables(variables), escapeHtml, new RenderBudget(), utc)
       .map(({ text }) => text)
       .join('')
   const q = 'a&admin=1#frag "x" (é)'
@@ -253,4 +255,66 @@ t.test('work and output are limited, whatever is passed', async (t) => {
   const fifth = 'x'.repeat(renderLimits.characters / 5)
   t.equal(render('{{t}}{{t}}{{t}}{{t}}{{t}}', { t: fifth }).length, renderLimits.characters)
   throwsWith(t, () => render('{{t}}{{t}}{{t}}{{t}}{{t}}!', { t: fifth }), tooMuch)
+})
+
+t.test('values are written for the reader: dates, numbers, amounts, plurals and lists', async (t) => {
+  const noon = '2027-01-15T23:30:00Z'
+  const now = Date.parse('2027-01-16T00:00:00Z')
+  const forReader = (source: string, values: Variables, locale: string, timeZone = 'UTC') =>
+    renderProgram(parseSource(source, 'content'), copyPlainVariables(values), unescapedText, new RenderBudget(), {
+      locale,
+      timeZone,
+      now,
+    })
+      .map(({ text }) => text)
+      .join('')
+      // `Intl` uses several kinds of spaces, which change with its data.
+      .replace(/\s/g, ' ')
+  const items = '{{plural n none="nothing" one="# item" few="# few" many="# many" other="# items"}}'
+  const cases: readonly (readonly [source: string, values: Variables, locale: string, zone: string, shown: string])[] =
+    [
+      ['{{date at}}', { at: noon }, 'en', 'Asia/Shanghai', 'Jan 16, 2027'],
+      ['{{date at "long"}}', { at: noon }, 'zh-CN', 'Asia/Shanghai', '2027年1月16日'],
+      ['{{date at "short"}}', { at: noon }, 'en-GB', 'UTC', '15/01/2027'],
+      ['{{date day}}', { day: '2027-01-15' }, 'en', 'America/New_York', 'Jan 15, 2027'],
+      ['{{time at "short"}}', { at: noon }, 'en', 'Europe/Berlin', '12:30 AM'],
+      [
+        '{{dateTime at "full"}}',
+        { at: Date.parse(noon) },
+        'de',
+        'Europe/Berlin',
+        'Samstag, 16. Januar 2027 um 00:30:00 MEZ',
+      ],
+      ['{{number n}}', { n: '1234567.125' }, 'de', 'UTC', '1.234.567,125'],
+      ['{{number n}}', { n: '12345678901234567890123.5' }, 'en', 'UTC', '12,345,678,901,234,567,890,123.5'],
+      ['{{money a "EUR"}}', { a: '1234.5' }, 'fr', 'UTC', '1 234,50 €'],
+      ['{{money a c}}', { a: 1234.5, c: 'JPY' }, 'ja', 'UTC', '￥1,234.5'],
+      ['{{relative at}}', { at: noon }, 'en', 'UTC', '30 minutes ago'],
+      ['{{relative at}}', { at: '2027-01-18T00:00:00Z' }, 'zh-CN', 'UTC', '后天'],
+      ['{{list names}}', { names: ['Ada', 'Bo', 'Cy'] }, 'en', 'UTC', 'Ada, Bo, and Cy'],
+      ['{{list names "or"}}', { names: ['Ada', 'Bo'] }, 'zh-CN', 'UTC', 'Ada或Bo'],
+      [items, { n: 0 }, 'en', 'UTC', 'nothing'],
+      [items, { n: 1 }, 'en', 'UTC', '1 item'],
+      [items, { n: '1234' }, 'en', 'UTC', '1,234 items'],
+      [items, { n: 22 }, 'pl', 'UTC', '22 few'],
+      [items, { n: 112 }, 'pl', 'UTC', '112 many'],
+      [items, { n: 1.5 }, 'pl', 'UTC', '1,5 items'],
+      [items, { n: 2 }, 'zh-CN', 'UTC', '2 items'],
+      ['{{plural n one=a other=b}}', { n: 2, a: 'x', b: '# of {{n}} $&' }, 'en', 'UTC', '2 of {{n}} $&'],
+      ['{{date}} {{list}} {{money}}', { date: 'd', list: ['l'], money: 'm' }, 'en', 'UTC', 'd l m'],
+      [
+        '{{date at}}|{{number at}}|{{money at "XXXX"}}|{{relative at}}|{{list at}}',
+        { at: 'soon' },
+        'en',
+        'UTC',
+        'soon|soon|soon|soon|soon',
+      ],
+      ['{{number n}}|{{date n}}', { n: '1e999999999' }, 'en', 'UTC', '1e999999999|1e999999999'],
+      ['{{date n}}|{{date n}}', { n: 9e15 }, 'en', 'UTC', '9000000000000000|9000000000000000'],
+      ['{{date gone}}|{{plural gone other="#"}}|{{list gone}}', {}, 'en', 'UTC', '||'],
+    ]
+  t.same(
+    cases.map(([source, values, locale, zone]) => [source, locale, forReader(source, values, locale, zone)]),
+    cases.map(([source, , locale, , shown]) => [source, locale, shown]),
+  )
 })

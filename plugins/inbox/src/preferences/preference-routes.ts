@@ -34,10 +34,21 @@ const quietHours = nullable(
   },
 )
 
-const view = Type.Object({ ...switchFields, quietHours })
+const readerFormat = {
+  locale: nullable(Type.String({ minLength: 2, maxLength: 35 }), {
+    description: 'Language of messages as BCP 47 tag, such as zh-CN. Null: the language of the site.',
+  }),
+  timeZone: nullable(Type.String({ minLength: 1, maxLength: 64 }), {
+    description: 'IANA time zone of dates in messages, such as Asia/Shanghai. Null: the time zone of the site.',
+  }),
+}
+
+const view = Type.Object({ ...switchFields, quietHours, ...readerFormat })
 const changes = Type.Object({
   ...Object.fromEntries(Object.entries(switchFields).map(([name, schema]) => [name, Type.Optional(schema)])),
   quietHours: Type.Optional(quietHours),
+  locale: Type.Optional(readerFormat.locale),
+  timeZone: Type.Optional(readerFormat.timeZone),
 })
 
 const path = '/api/v1/notifications/preferences'
@@ -62,7 +73,11 @@ export const preferenceRoutes = [
     access: 'user',
     request: { body: changes },
     response: view,
-    reasons: ['notification-inbox.quiet-hours-empty', 'notification-inbox.time-zone-unknown'],
+    reasons: [
+      'notification-inbox.locale-unknown',
+      'notification-inbox.quiet-hours-empty',
+      'notification-inbox.time-zone-unknown',
+    ],
     handler: (request, { preferences }) => preferences.save(requirePrincipal(request).userId, request.body),
   }),
 ]

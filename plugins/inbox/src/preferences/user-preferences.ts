@@ -1,7 +1,7 @@
 import { type Database, insertMissingRows } from '@plinth/database'
-import { type Clock, formats } from '@plinth/kernel'
+import { type Clock, formats, omitUndefined } from '@plinth/kernel'
 import { LRUCache } from 'lru-cache'
-import type { Category, NotificationPreferences, PreferenceQuery } from '../contract.ts'
+import type { Category, NotificationPreferences, PreferenceQuery, ReaderFormat } from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import { PreferenceRow } from '../entities.ts'
 
@@ -120,7 +120,11 @@ interface SavedQuietHours {
   readonly end: string
 }
 
-type Preferences = Readonly<Record<Switch, boolean>> & { readonly quietHours: SavedQuietHours | null }
+interface Preferences extends Readonly<Record<Switch, boolean>> {
+  readonly quietHours: SavedQuietHours | null
+  readonly locale: string | null
+  readonly timeZone: string | null
+}
 
 interface QuietRow {
   readonly user_id: unknown
@@ -176,23 +180,42 @@ export class UserPreferences implements NotificationPreferences {
     return ends
   }
 
+  async readerFormats(userIds: readonly number[]): Promise<ReadonlyMap<number, ReaderFormat>> {
+    const found = new Map<number, ReaderFormat>()
+    for (const { places, values } of inClauseLists(userIds)) {
+      const rows = await this.#db.query<{ user_id: unknown; locale: string | null; time_zone: string | null }>(
+        `select user_id, locale, time_zone from notification_preference
+         where user_id in (${places}) and (locale is not null or time_zone is not null)`,
+        values,
+      )
+      for (const { user_id, locale, time_zone } of rows)
+        found.set(Number(user_id), omitUndefined({ locale: locale ?? undefined, timeZone: time_zone ?? undefined }))
+    }
+    return found
+  }
+
   async get(userId: number): Promise<Preferences> {
     const row = await this.#db.fork().findOne(PreferenceRow, { userId })
-    const { quietTimeZone: timeZone, quietStart: start, quietEnd: end } = row ?? {}
+    const { quietTimeZone: zone, quietStart: start, quietEnd: end, locale = null, timeZone = null } = row ?? {}
     const quietHours =
-      timeZone == null || start == null || end == null ? null : { timeZone, start: written(start), end: written(end) }
+      zone == null || start == null || end == null ? null : { timeZone: zone, start: written(start), end: written(end) }
     const on = { ...allOn }
     if (row !== null) for (const name of switches) on[name] = row[name]
-    return { ...on, quietHours }
+    return { ...on, quietHours, locale, timeZone }
   }
 
   /**
    * Saves preferences. Fields that are not specified stay unchanged.
    *
-   * @throws BusinessError "400" `notification-inbox.time-zone-unknown`, `notification-inbox.quiet-hours-empty`
+   * @throws BusinessError "400" `notification-inbox.time-zone-unknown`, `notification-inbox.quiet-hours-empty`,
+   *   `notification-inbox.locale-unknown`
    */
   async save(userId: number, { quietHours, ...given }: Partial<Preferences>): Promise<Preferences> {
     const hours = quietHours === undefined ? {} : quietColumns(quietHours)
+    const { locale, timeZone } = given
+    if (timeZone != null) assertTimeZone(timeZone, 'timeZone')
+    if (locale != null && !isLocale(locale))
+      throw businessError('locale-unknown', { params: { locale }, data: { field: 'locale' } })
     const updatedAt = new Date(this.#clock.now())
     await this.#db.transactional(async (em) => {
       await insertMissingRows(this.#db, PreferenceRow, 'userId', [{ ...allOn, userId, updatedAt }])
@@ -221,10 +244,22 @@ const written = (minutes: number) =>
 function quietColumns(hours: SavedQuietHours | null) {
   if (hours === null) return { quietTimeZone: null, quietStart: null, quietEnd: null }
   const { timeZone, start, end } = hours
-  if (!formats['time-zone']?.validate(timeZone)) {
-    throw businessError('time-zone-unknown', { params: { timeZone }, data: { field: 'quietHours.timeZone' } })
-  }
+  assertTimeZone(timeZone, 'quietHours.timeZone')
   if (start === end) throw businessError('quiet-hours-empty', { data: { field: 'quietHours.end' } })
   const minutes = (text: string) => Number(text.slice(0, 2)) * 60 + Number(text.slice(3))
   return { quietTimeZone: timeZone, quietStart: minutes(start), quietEnd: minutes(end) }
+}
+
+function assertTimeZone(timeZone: string, field: string): void {
+  if (!formats['time-zone']?.validate(timeZone))
+    throw businessError('time-zone-unknown', { params: { timeZone }, data: { field } })
+}
+
+/** True for a well-formed BCP 47 tag whose language is known. */
+function isLocale(tag: string): boolean {
+  try {
+    return Intl.DateTimeFormat.supportedLocalesOf(tag).length > 0
+  } catch {
+    return false
+  }
 }

@@ -46,6 +46,9 @@ export const messagePart = event(
     channel: Type.String(),
     /** `channel:number`. For a part that was delayed, its time follows. */
     part: Type.String(),
+    /** Language and time zone of all recipients of the part, if the message has none. */
+    locale: Type.Optional(Type.String()),
+    timeZone: Type.Optional(Type.String()),
     /** Used instead of `recipients` if all are users, because the JSON text is then only a quarter as long. */
     userIds: Type.Optional(Type.Array(Type.Integer())),
     recipients: Type.Optional(Type.Array(recipient)),

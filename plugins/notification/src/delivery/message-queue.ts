@@ -17,7 +17,7 @@ import { businessError } from '../declarations.ts'
 import { NotificationRow, priorities, SendLogRow } from '../entities.ts'
 import { type OutgoingMessages, targetOf } from '../facade/outgoing.ts'
 import { secretAttributeValues } from '../masking.ts'
-import type { OwnerOf } from '../recipients.ts'
+import type { OwnerOf, ReaderGroup, Readers } from '../recipients.ts'
 import type { MessageRenderer } from '../rendering.ts'
 import { snapshotText } from '../send-log/snapshot.ts'
 import {
@@ -40,6 +40,7 @@ interface QueueDependencies {
   readonly events: Pick<Events, 'publish'> | undefined
   readonly outgoing: Pick<OutgoingMessages, 'requireChannel'>
   readonly rendering: Pick<MessageRenderer, 'preview'>
+  readonly readers: Pick<Readers, 'groupsOf'>
   readonly subjectOf: (message: NotificationMessage) => string
   readonly redact: (text: string, more?: Iterable<unknown>) => string
   readonly clock: Pick<Clock, 'now'>
@@ -53,9 +54,8 @@ const openStates = ['waiting', 'sending'] as const
 const maxAheadMs = 366 * dayMs
 const maxKeyLength = 200
 
-interface Plan {
+interface Plan extends ReaderGroup {
   readonly channel: string
-  readonly recipients: NotificationMessage['recipients']
 }
 
 export class MessageQueue {
@@ -75,14 +75,21 @@ export class MessageQueue {
     options: EnqueueOptions,
     sender?: Sender,
   ): Promise<EnqueuedMessage> {
-    const { db, events, clock, outgoing, redact, ownerOf, log } = this.#parts
+    const { db, events, clock, outgoing, redact, ownerOf, readers, log } = this.#parts
     if (events === undefined) throw new Error('The product has no events')
     checkOptions(options, clock.now())
     checkRecipients(message.recipients)
     const { idempotencyKey, notBefore, priority = 'normal' } = options
     const payload = snapshotText({ message, idempotencyKey: message.id }, redact, { without: 'recipients' })
     if (payload === null) throw businessError('not-durable')
-    const plans = channels.flatMap((code) => partsOf(code, outgoing.requireChannel(code), message))
+    const planned = channels.map(async (code) => {
+      const channel = outgoing.requireChannel(code)
+      const groups = (await readers.groupsOf(message, channel.traits)) ?? [
+        { format: {}, recipients: message.recipients },
+      ]
+      return partsOf(code, channel, groups)
+    })
+    const plans = (await Promise.all(planned)).flat()
     const hash = idempotencyKey === undefined ? null : createHash('sha256').update(idempotencyKey).digest('hex')
     const moment = notBefore === undefined ? {} : { notBefore }
     const subject = await this.#subjectOf(message, channels)
@@ -112,8 +119,9 @@ export class MessageQueue {
           return { messageId: kept.messageId, id: kept.id }
         }
       }
-      for (const [number, { channel, recipients }] of plans.entries()) {
-        const part = { notificationId: id, channel, part: `${channel}:${number}`, ...toStoredRecipients(recipients) }
+      for (const [number, { channel, recipients, format }] of plans.entries()) {
+        const name = `${channel}:${number}`
+        const part = { notificationId: id, channel, part: name, ...format, ...toStoredRecipients(recipients) }
         // An event with a time cannot have a key. Scheduled messages therefore have no order.
         const key = notBefore === undefined ? queueOf(channel, outgoing.requireChannel(channel), message) : undefined
         const order = key === undefined ? moment : { key, order: 'publication' as const }
@@ -230,16 +238,23 @@ function queueOf(code: string, channel: NotificationChannel, message: Notificati
 }
 
 /** Divides the recipients of a message on one channel into parts. A channel that needs no recipients gets one part. */
-function partsOf(code: string, channel: NotificationChannel, { recipients }: NotificationMessage): Plan[] {
-  if (channel.recipientKinds.length === 0)
-    return [{ channel: code, recipients: recipients.slice(0, maxPartRecipients) }]
-  const reached = recipients.filter(({ kind }) => channel.recipientKinds.includes(kind))
+function partsOf(code: string, channel: NotificationChannel, groups: readonly ReaderGroup[]): Plan[] {
+  if (channel.recipientKinds.length === 0) {
+    const recipients = groups.flatMap((group) => group.recipients).slice(0, maxPartRecipients)
+    return [{ channel: code, format: {}, recipients }]
+  }
+  const parts = groups.flatMap((group) => partsOfGroup(code, channel, group))
   // A part without recipients, so that the send log records that the channel reaches no recipient.
-  if (reached.length === 0) return [{ channel: code, recipients: [] }]
+  return parts.length === 0 ? [{ channel: code, format: {}, recipients: [] }] : parts
+}
+
+function partsOfGroup(code: string, channel: NotificationChannel, { format, recipients }: ReaderGroup): Plan[] {
+  const reached = recipients.filter(({ kind }) => channel.recipientKinds.includes(kind))
   const together = channel.traits.idempotent ? maxIdempotentPartRecipients : maxPartRecipients
   const size = channel.traits.recipients === 'each' ? maxSingleSendPartRecipients : together
   return Array.from({ length: Math.ceil(reached.length / size) }, (_, index) => ({
     channel: code,
+    format,
     recipients: reached.slice(index * size, (index + 1) * size),
   }))
 }

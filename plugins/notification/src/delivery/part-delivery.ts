@@ -1,10 +1,11 @@
 import { type Database, insertRows } from '@plinth/database'
 import { type Events, PostponedDelivery } from '@plinth/events'
-import type { Clock, NotificationMessage, Recipient } from '@plinth/kernel'
+import type { ReaderFormat } from '@plinth/inbox'
+import { type Clock, type NotificationMessage, omitUndefined, type Recipient } from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
 import { NotificationPartRow, SendLogRow } from '../entities.ts'
 import { type OutgoingMessages, type PrepareResult, sendsPerChannelCall } from '../facade/outgoing.ts'
-import type { QuietUsers } from '../recipients.ts'
+import { type QuietUsers, readerFields } from '../recipients.ts'
 import type { SendRecorder } from '../send-log/recorder.ts'
 import type { RecordedSend, SendEntry } from '../send-log/row.ts'
 import type { SendLogWriter } from '../send-log/send-log-writer.ts'
@@ -21,7 +22,7 @@ interface PartDeliveryDependencies {
   readonly clock: Pick<Clock, 'now'>
 }
 
-interface Part {
+interface Part extends ReaderFormat {
   readonly notificationId: number
   readonly channel: string
   readonly part: string
@@ -85,7 +86,7 @@ export class PartDelivery {
     const state = await this.#stateOf(part)
     // Nothing is sent, because the message was cancelled or purged.
     if (state?.payload == null) return
-    const whole = { ...restoreMessage(state.payload).message, recipients: part.recipients }
+    const whole = { ...restoreMessage(state.payload).message, ...readerFields(part), recipients: part.recipients }
     const first = state.leftOut === undefined ? await this.#firstTry(state, part, whole) : undefined
     const leftOut = new Set(first?.leftOut ?? state.leftOut)
     const recipients = part.recipients.filter((_, index) => !leftOut.has(index))
@@ -131,7 +132,13 @@ export class PartDelivery {
       await insertRows(db, NotificationPartRow, [{ id: db.newId(), notificationId, part: part.part, leftOut }])
       for (const [until, places] of quiet) {
         const later = places.flatMap((place) => part.recipients[place] ?? [])
-        const waiting = { notificationId, channel, part: `${base}@${until}`, ...toStoredRecipients(later) }
+        const waiting = {
+          notificationId,
+          channel,
+          part: `${base}@${until}`,
+          ...formatOf(part),
+          ...toStoredRecipients(later),
+        }
         await events.publish(messagePart, waiting, { notBefore: until })
       }
       if (state === 'sending' && skipped === 0 && quiet.size === 0) return
@@ -309,6 +316,8 @@ export class PartDelivery {
     signal.throwIfAborted()
   }
 }
+
+const formatOf = ({ locale, timeZone }: ReaderFormat): ReaderFormat => omitUndefined({ locale, timeZone })
 
 /** True for a row that waits for a rate limit of the product. */
 const isUnattempted = ({ status, outcome }: Pick<SendLogRow, 'status' | 'outcome'>) =>

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import type { NotificationChannel, NotificationMessage } from '@plinth/kernel'
 import type {
   ChannelInfo,
@@ -13,6 +13,7 @@ import type {
 } from '../contract.ts'
 import { businessError, notificationError } from '../declarations.ts'
 import type { MessageQueue, Sender } from '../delivery/message-queue.ts'
+import { type Readers, readerFields } from '../recipients.ts'
 import type { SendRecorder } from '../send-log/recorder.ts'
 import type { RecordedSend, SendEntry } from '../send-log/row.ts'
 import { type NotificationSettings, type OutgoingMessages, type PreparedSend, sendsPerChannelCall } from './outgoing.ts'
@@ -22,6 +23,7 @@ interface NotificationDependencies {
   readonly channels: ReadonlyMap<string, NotificationChannel>
   readonly settings: NotificationSettings
   readonly outgoing: OutgoingMessages
+  readonly readers: Readers
   /** Undefined in a product without a database. */
   readonly queue: MessageQueue | undefined
   /** Undefined in a product without a database. */
@@ -80,7 +82,7 @@ export class ChannelNotification implements Notification {
     const { isRetried = false } = options
     const sending = { message, idempotencyKey: options.idempotencyKey ?? message.id, attempt: 1, delivery, isRetried }
     const results = await outgoing.tracked(
-      Promise.all(codes.map((code) => this.#sendOn(code, sending, { signal: options.signal, logged }))),
+      Promise.all(codes.map((code) => this.#sendToReaders(code, sending, { signal: options.signal, logged }))),
     )
     if (notificationId !== undefined) {
       const skipped = results.filter((result) => result.skipped === true).length
@@ -137,6 +139,29 @@ export class ChannelNotification implements Notification {
         recipientKinds: channel.recipientKinds,
         providers: channel.providers?.() ?? [],
       }))
+  }
+
+  /** Sends a separate message to the recipients of each language and time zone. */
+  async #sendToReaders(code: string, sending: RecordedSend, around: Around): Promise<SendResult> {
+    const { outgoing, readers } = this.#parts
+    const { message } = sending
+    const groups = await readers.groupsOf(message, outgoing.requireChannel(code).traits)
+    if (groups === undefined) return this.#sendOn(code, sending, around)
+    const results: SendResult[] = []
+    for (const { format, recipients } of groups) {
+      const own = { ...message, ...readerFields(format), recipients }
+      // Each group needs a key of its own, because its message differs.
+      const suffix =
+        groups.length === 1
+          ? ''
+          : `/${createHash('sha256')
+              .update(own.readerGroup ?? '')
+              .digest('hex')
+              .slice(0, 8)}`
+      const key = `${sending.idempotencyKey}${suffix}`
+      results.push(await this.#sendOn(code, { ...sending, message: own, idempotencyKey: key }, around))
+    }
+    return combineSendResults(message.id, results)
   }
 
   async #sendOn(code: string, sending: RecordedSend, around: Around): Promise<SendResult> {

@@ -37,6 +37,8 @@ export function snapshotText(
     recipients,
     attributes,
     locale,
+    timeZone,
+    readerGroup,
   } = message
   if (secretVariables.length > 0 || holdsSecrets(attributes)) return null
   if (recipients.some(({ kind }) => unstoredKinds.includes(kind))) return null
@@ -48,7 +50,7 @@ export function snapshotText(
       variables,
       recipients: without === undefined ? recipients : [],
       attributes,
-      ...omitUndefined<Partial<NotificationMessage>>({ html, template, locale }),
+      ...omitUndefined<Partial<NotificationMessage>>({ html, template, locale, timeZone, readerGroup }),
     },
     idempotencyKey,
   }

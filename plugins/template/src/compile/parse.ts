@@ -14,8 +14,9 @@ import {
   blockNames,
   changesItemContext,
   type Expression,
-  type HelperName,
-  helperArgumentCounts,
+  helperOf,
+  isFormatName,
+  isHelperName,
   loopNames,
   type Program,
   type Step,
@@ -192,13 +193,31 @@ class FieldParser {
 
   #call(node: hbs.AST.MustacheStatement | hbs.AST.SubExpression, scope: Scope): Expression {
     const name = helperName(node.path, scope)
-    const helper = Object.keys(helperArgumentCounts).find((known): known is HelperName => known === name)
-    const { params, hash } = node
-    if ((hash?.pairs.length ?? 0) > 0) throw this.#rejected('helper-values', node)
-    if (helper !== undefined) {
-      if (params.length !== helperArgumentCounts[helper]) throw this.#rejected('helper-values', node)
-      return { call: helper, with: params.map((param) => this.#expression(param, scope)) }
+    const { params } = node
+    const pairs = node.hash?.pairs ?? []
+    const isVariable =
+      name !== undefined &&
+      isFormatName(name) &&
+      node.type === 'MustacheStatement' &&
+      params.length + pairs.length === 0
+    if (isHelperName(name) && !isVariable) {
+      const { values, choices, options = [] } = helperOf(name)
+      const given = pairs.map(({ key }) => key)
+      const [, second] = params.map(asSyntaxExpression)
+      const isAllowed =
+        params.length >= values[0] &&
+        params.length <= values[1] &&
+        given.every((option) => options.includes(option)) &&
+        new Set(given).size === given.length &&
+        (options.length === 0 || given.includes(options.at(-1) ?? '')) &&
+        (choices === undefined || second?.type !== 'StringLiteral' || choices.includes(second.value))
+      if (!isAllowed) throw this.#rejected('helper-values', node)
+      const expressions = { call: name, with: params.map((param) => this.#expression(param, scope)) }
+      if (pairs.length === 0) return expressions
+      const texts = pairs.map(({ key, value }) => [key, this.#expression(value, scope)] as const)
+      return { ...expressions, options: Object.fromEntries(texts) }
     }
+    if (pairs.length > 0) throw this.#rejected('helper-values', node)
     const isBlock = blockNames.some((known) => known === name)
     if (params.length > 0 || node.type === 'SubExpression' || isBlock) throw this.#rejected('helper-unknown', node)
     return this.#expression(node.path, scope)

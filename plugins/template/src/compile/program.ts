@@ -33,14 +33,52 @@ export type Expression =
    */
   | { readonly from: 'name'; readonly up: number; readonly at: number; readonly path: readonly string[] }
   | { readonly value: string | number | boolean | null }
-  | { readonly call: HelperName; readonly with: readonly Expression[] }
+  | {
+      readonly call: HelperName
+      readonly with: readonly Expression[]
+      readonly options?: Readonly<Record<string, Expression>>
+    }
 
 export const blockNames = ['if', 'unless', 'each', 'with'] as const
 export type BlockName = (typeof blockNames)[number]
 
-/** Helpers with their number of arguments. */
-export const helperArgumentCounts = { lookup: 2, safeUrl: 1, urlPart: 1 } as const
-export type HelperName = keyof typeof helperArgumentCounts
+export const dateStyles = ['short', 'medium', 'long', 'full'] as const
+
+interface Helper {
+  /** Minimum and maximum number of values. */
+  readonly values: readonly [minimum: number, maximum: number]
+  /** Allowed texts of the second value, if it is written in the template. */
+  readonly choices?: readonly string[]
+  /** Names of options; the last one is required. */
+  readonly options?: readonly string[]
+}
+
+/** Helpers that write a value as the reader of the message expects it. A single word without values is a variable. */
+export const formatHelpers = {
+  date: { values: [1, 2], choices: dateStyles },
+  time: { values: [1, 2], choices: dateStyles },
+  dateTime: { values: [1, 2], choices: dateStyles },
+  number: { values: [1, 1] },
+  money: { values: [2, 2] },
+  plural: { values: [1, 1], options: ['none', 'zero', 'one', 'two', 'few', 'many', 'other'] },
+  relative: { values: [1, 1] },
+  list: { values: [1, 2], choices: ['and', 'or'] },
+} as const satisfies Readonly<Record<string, Helper>>
+export type FormatName = keyof typeof formatHelpers
+
+export const isFormatName = (name: string): name is FormatName => Object.hasOwn(formatHelpers, name)
+
+export const helpers = {
+  lookup: { values: [2, 2] },
+  safeUrl: { values: [1, 1] },
+  urlPart: { values: [1, 1] },
+  ...formatHelpers,
+} as const satisfies Readonly<Record<string, Helper>>
+export type HelperName = keyof typeof helpers
+
+export const helperOf = (name: HelperName): Helper => helpers[name]
+export const isHelperName = (name: string | undefined): name is HelperName =>
+  name !== undefined && Object.hasOwn(helpers, name)
 
 export const loopNames = ['index', 'key', 'first', 'last'] as const
 type LoopName = (typeof loopNames)[number]

@@ -31,7 +31,9 @@ export function findVariableUses(programs: readonly Program[]): ReadonlyMap<stri
   }
 
   const add = (expression: Expression, { items, given }: Around): void => {
-    if ('call' in expression) for (const one of expression.with) add(one, { items, given })
+    if ('call' in expression) {
+      for (const one of [...expression.with, ...Object.values(expression.options ?? {})]) add(one, { items, given })
+    }
     const path = variablePath(expression, items)
     if (path !== undefined) note(path, !given.some((known) => path === known || path.startsWith(`${known}.`)))
   }

@@ -1,6 +1,13 @@
 import type { TextRange } from '@plinth/kernel'
-import type { BlockStep, CompiledTemplate, Expression, Program } from '../compile/program.ts'
+import {
+  type BlockStep,
+  type CompiledTemplate,
+  type Expression,
+  isFormatName,
+  type Program,
+} from '../compile/program.ts'
 import type { RenderedTemplate, TemplateValue } from '../contract.ts'
+import { formatted, type ReaderFormat } from './formats.ts'
 import { templateValueAt, type Variables } from './values.ts'
 
 /** Limits for all fields of one template together. */
@@ -68,6 +75,7 @@ export function renderProgram(
   variables: Variables,
   encode: (text: string) => string,
   budget: RenderBudget,
+  format: ReaderFormat,
 ): readonly RenderedPart[] {
   const parts: RenderedPart[] = []
 
@@ -107,9 +115,16 @@ export function renderProgram(
   const evaluated = (expression: Expression, frame: Frame): Value => {
     if ('value' in expression) return expression.value
     if ('call' in expression) {
-      const [first, second] = expression.with.map((one) => evaluated(one, frame))
-      if (expression.call === 'lookup') return lookup(first, second)
-      return expression.call === 'urlPart' ? urlPart(textOf(first, budget)) : safeUrl(first)
+      const { call, options = {} } = expression
+      const values = expression.with.map((one) => evaluated(one, frame))
+      const [first, second] = values
+      if (isFormatName(call)) {
+        const print = (value: Value) => textOf(value, budget)
+        const texts = new Map(Object.entries(options).map(([name, one]) => [name, print(evaluated(one, frame))]))
+        return formatted(call, { values, options: texts, format, textOf: print })
+      }
+      if (call === 'lookup') return lookup(first, second)
+      return call === 'urlPart' ? urlPart(textOf(first, budget)) : safeUrl(first)
     }
     switch (expression.from) {
       case 'variables':
@@ -229,9 +244,11 @@ const maxSubjectLength = 500
 export function renderTemplate(
   { subject, content, html }: Pick<CompiledTemplate, 'subject' | 'content' | 'html'>,
   variables: Variables,
+  format: ReaderFormat,
 ): Pick<RenderedTemplate, 'subject' | 'content' | 'valueRanges' | 'html'> {
   const budget = new RenderBudget()
-  const fill = (program: Program, encode: (text: string) => string) => renderProgram(program, variables, encode, budget)
+  const fill = (program: Program, encode: (text: string) => string) =>
+    renderProgram(program, variables, encode, budget, format)
   const [line, text] = [oneLine(fill(subject, unescapedText)), joined(fill(content, unescapedText))]
   return {
     subject: line.text,

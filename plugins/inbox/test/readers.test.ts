@@ -1,0 +1,80 @@
+/** Tests that each person gets a message in their own language and time zone. */
+import { randomUUID } from 'node:crypto'
+import { onDatabase } from '@plinth/dev/testing/database'
+import { events } from '@plinth/events'
+import type { MessageDraft } from '@plinth/notification'
+import memory, { sentNotifications } from '@plinth/notification-channels/memory'
+import template from '@plinth/template'
+import t from 'tap'
+import { startInbox } from './fixtures/inbox-product.ts'
+
+onDatabase(t, 'each person gets a message in their own language and time zone', async (t, at) => {
+  const { user, admin, db, facade, running } = await startInbox(t, at, { plugins: [template, memory] })
+  const texts = {
+    en: 'Due {{dateTime at "short"}}: {{plural n one="# order" other="# orders"}}',
+    'zh-CN': '{{dateTime at "short"}} 到期，{{plural n other="# 个订单"}}',
+  }
+  for (const [locale, content] of Object.entries(texts))
+    await admin.call('POST', 'admin/templates', { code: 'due', channel: 'all', locale, subject: 's', content })
+  const reader = async (name: string, preferences: object) => {
+    const { id, call } = await user(name)
+    await call('PUT', 'notifications/preferences', preferences)
+    return id
+  }
+  const ada = await reader('ada', {})
+  const bob = await reader('bob', { locale: 'en-GB', timeZone: 'Europe/Berlin' })
+  const chen = await reader('chen', { locale: 'zh-CN', timeZone: 'Asia/Shanghai' })
+  const dora = await reader('dora', { locale: 'zh-TW' })
+  const draft: MessageDraft = {
+    template: 'due',
+    variables: { at: '2027-01-15T23:30:00Z', n: 1 },
+    recipients: [ada, bob, chen, dora].map((userId) => ({ kind: 'user', userId })),
+  }
+  const expected = [
+    [ada, 'Due 1/15/27, 11:30 PM: 1 order'],
+    [bob, 'Due 16/01/2027, 00:30: 1 order'],
+    [chen, '2027/1/16 07:30 到期，1 个订单'],
+    // No template has her script, so she gets the default language.
+    [dora, 'Due 1/15/27, 11:30 PM: 1 order'],
+  ]
+  // `Intl` uses several kinds of spaces, which change with its data.
+  const plain = (text: string) => text.replace(/\s/g, ' ')
+  const inboxes = async () => {
+    const rows = await db.query<{ user_id: unknown; content: string }>(
+      `select i.user_id, c.content from notification_inbox_item i
+       join notification_inbox_content c on c.id = i.content_id order by i.user_id`,
+    )
+    await db.execute('delete from notification_inbox_item')
+    return rows.map(({ user_id, content }) => [Number(user_id), plain(content)])
+  }
+
+  await t.test('in a direct send', async (t) => {
+    const results = await facade.send(draft, { channels: ['database', 'memory'] })
+    t.same(
+      results.map(({ success }) => success),
+      [true, true],
+    )
+    t.same(await inboxes(), expected)
+    const sent = running
+      .service(sentNotifications)
+      .messages.flatMap(({ recipients, content }) =>
+        recipients.map((one) => ['userId' in one ? one.userId : 0, plain(content)] as const),
+      )
+    t.same(
+      sent.sort(([one], [other]) => one - other),
+      expected,
+    )
+  })
+
+  await t.test('in a queued message, once each', async (t) => {
+    const idempotencyKey = randomUUID()
+    for (const _ of [1, 2]) await facade.enqueue(draft, { channels: ['database'], idempotencyKey })
+    await running.service(events).idle()
+    t.same(await inboxes(), expected)
+  })
+
+  await t.test('a message that specifies its language is the same for all', async (t) => {
+    await facade.send({ ...draft, locale: 'zh' }, { channels: ['database'] })
+    t.same([...new Set((await inboxes()).map(([, text]) => text))], ['2027/1/15 23:30 到期，1 个订单'])
+  })
+})
