@@ -18,6 +18,7 @@ import { changeSets, emptyDatabase, execute, filledDatabase, query } from '../mo
 import {
   backUp,
   backUpInProcess,
+  backupFilesIn,
   contextOf,
   digestsOf,
   directoryPlace,
@@ -201,7 +202,7 @@ for (const { dialect, skip } of everyDialect) {
         { code: 'PLINTH_BACKUP_PROOF' },
       )
       t.same(steps, ['loaded'])
-      t.same(await filesIn(site.backups), [], 'nothing of the backup is left')
+      t.same(await backupFilesIn(site.backups), [], 'nothing of the backup is left')
       await assertClean(t, site)
     }
   })
@@ -328,7 +329,7 @@ for (const dialect of ['postgresql', 'mariadb'] as const) {
     await rejectsWith(t, backUp(site, { toolsDirectory: tools }), { code: 'PLINTH_BACKUP_DUMP' }, 'a cut dump')
     await program(dump, `case "$1" in --version) exec ${ranDump} --version;; esac\necho "disk full" >&2; exit 1`)
     await rejectsWith(t, backUp(site, { toolsDirectory: tools }), { code: 'PLINTH_BACKUP_DUMP' }, 'an exit code')
-    t.same(await filesIn(site.backups), [], 'nothing is left')
+    t.same(await backupFilesIn(site.backups), [], 'nothing is left')
     await assertClean(t, site)
   })
 }
@@ -351,8 +352,12 @@ t.test('a full disk fails the backup, and the old backup stays', options, async 
     }),
   }
   await rejectsWith(t, backUp(site, { place: full }), { code: 'PLINTH_BACKUP_FAILED' })
-  const { complete, unfinished } = await listBackups(place)
+  const { complete, unfinished, failed } = await listBackups(place)
   t.same([complete.map((one) => one.id), unfinished], [[id], []])
+  t.strictSame(
+    failed.map(([, { code }]) => code),
+    ['PLINTH_BACKUP_FAILED'],
+  )
   await assertClean(t, site)
 })
 
