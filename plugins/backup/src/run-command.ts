@@ -98,6 +98,8 @@ export const requestedBy = (): string | undefined => process.env[requesterVariab
 /** Ends this command in order when the process of the product that runs it dies. */
 export function endWithParent(): void {
   if (requestedBy() === undefined) return
+  // Nobody reads the output any more. Without listeners, the next line of progress would end the process at once.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
   process.stdin.once('close', () => process.kill(process.pid, 'SIGTERM')).resume()
   // The command may end before its input does.
   Object(process.stdin).unref?.()

@@ -15,7 +15,8 @@ import storagePlugin, { DirectoryDisk } from '@plinth/storage'
 import t from 'tap'
 import { BackupReports } from '../src/backup-reports.ts'
 import backupPlugin from '../src/plugin.ts'
-import { type Place, Vault } from '../src/vault.ts'
+import { runCommand } from '../src/run-command.ts'
+import { listBackupsWithin, type Place, Vault } from '../src/vault.ts'
 
 const recipient = 'age1vacjxf302ke754t9tast28d0mfmjlmf4kahud6qqkhvx2uc5eeaqlg5ku3'
 const program = join(import.meta.dirname, 'fixtures', 'backup-program.ts')
@@ -33,6 +34,7 @@ interface Run {
   readonly requester?: string
   readonly waits?: number
   readonly ended?: string
+  readonly cleaned?: boolean
 }
 
 /** Sets what the program does, and reads what it did. */
@@ -237,7 +239,17 @@ t.test('a command ends if the process of the product dies', async (t) => {
   t.teardown(() => parent.kill('SIGKILL'))
   await until(() => runs().some(({ waits }) => waits !== undefined), 'the command runs')
   parent.kill('SIGKILL')
-  await until(() => runs().some((run) => run.ended === 'SIGTERM'), 'the command has ended')
+  await until(() => runs().some(({ cleaned }) => cleaned === true), 'the command has cleaned up')
+})
+
+t.test('a product that was not started by the program makes no backups', async (t) => {
+  const run = { words: ['create'], requester: 'user', clock: systemClock, signal: AbortSignal.timeout(10_000) }
+  const onProgress = () => {}
+  await rejectsWith(t, runCommand({ commandLine: undefined }, { ...run, onProgress }), {
+    code: 'PLINTH_BACKUP_PROGRAM',
+  })
+  const missing = { commandLine: [join(t.testdir({}), 'missing')] }
+  await rejectsWith(t, runCommand(missing, { ...run, onProgress }), { code: 'PLINTH_BACKUP_PROGRAM' })
 })
 
 t.test('a place that does not respond is an error after 20 seconds, and is read once', async (t) => {
@@ -258,6 +270,9 @@ t.test('a place that does not respond is an error after 20 seconds, and is read 
     t.hasStrict(error, { reason: 'backup.place-late', params: { seconds: 20 } })
   }
   t.equal(reads, 1)
+  const listed = rejectsWith(t, listBackupsWithin(place, clock, 5_000), { code: 'PLINTH_BACKUP_PLACE' })
+  await clock.advance(5_000)
+  await listed
   const broken = {
     // biome-ignore lint/correctness/useYield: it fails before the first file
     async *list() {
