@@ -24,12 +24,6 @@ const failures = {
 }
 const title = text('Backups', '备份')
 const backupTitle = text('Backup', '备份')
-const provenAt = text('Proven at', '验证时间')
-const failureTitle = text('Why it failed', '失败原因')
-const secondsTitle = text('Duration in seconds', '耗时（秒）')
-const filesTitle = text('Files', '文件数')
-const rowsTitle = text('Rows', '行数')
-const sizeTitle = text('Size', '大小')
 
 const taskLink = { page: 'async-task.task', field: 'taskId' } as const
 const verify = {
@@ -48,7 +42,7 @@ const backups = adminList('getAdminBackups', (row) => ({
   title,
   empty: text('No backups yet.', '尚无备份。'),
   lead: text(
-    'Encrypted copies of database, files and settings. A backup is proven after a database was restored from it and was equal. Times are those of the place.',
+    'Encrypted copies of database, files and settings. A backup is proven after a database was restored from it and was equal.',
     '数据库、文件和设置的加密副本。从备份恢复出的数据库完全一致后，该备份才算已验证。',
   ),
   place: { group: 'product', order: 60 },
@@ -57,12 +51,12 @@ const backups = adminList('getAdminBackups', (row) => ({
   columns: [
     row.time('startedAt', { link: true }),
     row.status('state', tones, { labels: states }),
-    row.time('provenAt', { title: provenAt }),
-    row.count('bytes', { title: sizeTitle, unit: 'bytes' }),
-    row.count('rows', { title: rowsTitle }),
-    row.count('files', { title: filesTitle }),
-    row.text('failure', { title: failureTitle, labels: failures }),
-    row.count('seconds', { title: secondsTitle, hidden: true }),
+    row.time('provenAt'),
+    row.count('bytes', { unit: 'bytes' }),
+    row.count('rows'),
+    row.count('files'),
+    row.text('failure', { labels: failures }),
+    row.count('seconds', { hidden: true }),
     row.text('id', { mono: true, hidden: true }),
   ],
   filters: [{ name: 'state', labels: states }],
@@ -101,32 +95,32 @@ const backup = adminDetail('getAdminBackupsById', (it) => ({
     {
       columns: [
         it.status('state', tones, { labels: states }),
-        it.text('failure', { title: failureTitle, labels: failures }),
+        it.text('failure', { labels: failures }),
         it.time('startedAt'),
-        it.time('provenAt', { title: provenAt }),
-        it.count('seconds', { title: secondsTitle }),
-        it.count('bytes', { title: sizeTitle, unit: 'bytes' }),
-        it.count('objects', { title: text('Encrypted files', '加密文件数') }),
+        it.time('provenAt'),
+        it.count('seconds'),
+        it.count('bytes', { unit: 'bytes' }),
+        it.count('objects'),
       ],
     },
     {
       title: text('Content', '内容'),
       columns: [
-        it.count('rows', { title: rowsTitle }),
-        it.count('tables', { title: text('Tables', '表数') }),
-        it.count('files', { title: filesTitle }),
-        it.count('earlierFailures', { title: text('Checks that failed before too', '备份前已失败的检查') }),
-        it.text('databaseType', { title: text('Database', '数据库') }),
-        it.text('databaseVersion', { title: text('Version of the database', '数据库版本') }),
-        it.text('product', { title: text('Product', '产品') }),
-        it.text('productVersion', { title: text('Version of the product', '产品版本') }),
+        it.count('rows'),
+        it.count('tables'),
+        it.count('files'),
+        it.count('earlierFailures'),
+        it.text('databaseType'),
+        it.text('databaseVersion'),
+        it.text('product'),
+        it.text('productVersion'),
       ],
     },
     {
       title: text('Restore', '恢复'),
       columns: [
-        it.text('restoreCommand', { title: text('Command on an empty machine', '在空机器上执行的命令'), mono: true }),
-        it.text('recipient', { title: text('Public key of the recipient', '接收者公钥'), mono: true }),
+        it.text('restoreCommand', { mono: true }),
+        it.text('recipient', { mono: true }),
       ],
     },
   ],

@@ -27,6 +27,7 @@ const view = { permission: permissionCodes.view, scope: 'all' } as const
 const backupId = Type.String({
   pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d-\\d\\d-\\d\\d-\\d{3}Z$',
   description: 'Time at which the backup began, in UTC.',
+  examples: ['2026-11-30T02-30-00-000Z'],
 })
 const params = Type.Object({ id: backupId })
 const maybe = (description: string) => nullable(Type.String(), { description })
