@@ -118,10 +118,7 @@ const backup = adminDetail('getAdminBackupsById', (it) => ({
     },
     {
       title: text('Restore', '恢复'),
-      columns: [
-        it.text('restoreCommand', { mono: true }),
-        it.text('recipient', { mono: true }),
-      ],
+      columns: [it.text('restoreCommand', { mono: true }), it.text('recipient', { mono: true })],
     },
   ],
   actions: [it.action('postAdminBackupsByIdVerify', verify)],
@@ -138,7 +135,7 @@ export const needsAttention = [
     title: text('There is no proven backup', '没有已验证的备份'),
     tone: 'bad',
     unattended,
-    where: { code: 'none' },
+    count: 'none',
     page,
   }),
   adminAttention('getAdminBackupsWarnings', {
@@ -146,7 +143,7 @@ export const needsAttention = [
     title: text('The newest proven backup is too old', '最新的已验证备份过旧'),
     tone: 'bad',
     unattended,
-    where: { code: 'too-old' },
+    count: 'tooOld',
     page,
   }),
   adminAttention('getAdminBackupsWarnings', {
@@ -154,7 +151,7 @@ export const needsAttention = [
     title: text('The last backup failed', '最近一次备份失败'),
     tone: 'bad',
     unattended,
-    where: { code: 'failed' },
+    count: 'failed',
     page,
   }),
   adminAttention('getAdminBackupsWarnings', {
@@ -162,7 +159,7 @@ export const needsAttention = [
     title: text('The place of the backups cannot be read', '无法读取备份存放位置'),
     tone: 'bad',
     unattended,
-    where: { code: 'unavailable' },
+    count: 'unavailable',
     page,
   }),
 ]

@@ -12,14 +12,12 @@ interface AgeCheckOptions {
   readonly log: Pick<Logger, 'warn'>
 }
 
-/**
- * `none`: no backup is proven. `too-old`: the newest proven backup is older than `platform.backup.max-age`. `failed`:
- * a later backup failed, or its process died. `unavailable`: the place cannot be read.
- */
-export const warningCodes = ['none', 'too-old', 'failed', 'unavailable'] as const
-
 export interface BackupWarning {
-  readonly code: (typeof warningCodes)[number]
+  /**
+   * `none`: no backup is proven. `too-old`: the newest proven backup is older than `platform.backup.max-age`. `failed`:
+   * a later backup failed, or its process died. `unavailable`: the place cannot be read.
+   */
+  readonly code: 'none' | 'too-old' | 'failed' | 'unavailable'
   /** For the owner of the machine. */
   readonly text: string
   /** Time of the newest proven backup, or undefined. */

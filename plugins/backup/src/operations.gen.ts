@@ -5,7 +5,7 @@ declare module '@plinth/admin' {
   interface Operations {
     getAdminBackups: { params: {}; query: { state?: "proven" | "running" | "stopped" | "failed" | "damaged" }; body: {}; data: ({ id: string; state: "proven" | "running" | "stopped" | "failed" | "damaged"; startedAt: Instant; provenAt: Instant | null; bytes: number | null; rows: number | null; files: number | null; seconds: number | null; failure: string | null })[]; sort: never }
     getAdminBackupsById: { params: { id: string }; query: {}; body: {}; data: { id: string; state: "proven" | "running" | "stopped" | "failed" | "damaged"; startedAt: Instant; provenAt: Instant | null; bytes: number | null; rows: number | null; files: number | null; seconds: number | null; failure: string | null; product: string | null; productVersion: string | null; databaseType: string | null; databaseVersion: string | null; tables: number | null; objects: number | null; earlierFailures: number | null; recipient: string | null; restoreCommand: string | null }; sort: never }
-    getAdminBackupsWarnings: { params: {}; query: {}; body: {}; data: ({ code: "none" | "too-old" | "failed" | "unavailable"; newestAt: Instant | null })[]; sort: never }
+    getAdminBackupsWarnings: { params: {}; query: {}; body: {}; data: { none: number; tooOld: number; failed: number; unavailable: number; newestAt: Instant | null }; sort: never }
     postAdminBackups: { params: {}; query: {}; body: {}; data: { taskId: number }; sort: never }
     postAdminBackupsByIdVerify: { params: { id: string }; query: {}; body: {}; data: { taskId: number }; sort: never }
     postAdminBackupsPrune: { params: {}; query: {}; body: {}; data: { taskId: number }; sort: never }

@@ -4,7 +4,7 @@ import { count, id, instant, nullable, routesWith, Type } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
 import { type AuditedRequest, auditFieldsOfCaller, type Kernel, writeAuditEntry } from '@plinth/kernel'
-import { type AgeCheck, warningCodes } from './age-check.ts'
+import type { AgeCheck, BackupWarning } from './age-check.ts'
 import { type BackupReport, type BackupReports, backupStates } from './backup-reports.ts'
 import { businessError, permissionCodes } from './declarations.ts'
 import { createTask, pruneTask, taskTypes, verifyTask } from './tasks.ts'
@@ -79,19 +79,27 @@ export const routes = [
   route({
     method: 'GET',
     path: `${path}/warnings`,
-    summary: 'List warnings about backups',
-    description: 'The list is empty if no recipient is set. A result may be a minute old.',
+    summary: 'Count warnings about backups',
+    description: 'All numbers are 0 if no recipient is set. A result may be a minute old.',
     access: view,
-    response: Type.Array(
-      Type.Object({
-        code: Type.Enum(warningCodes),
-        newestAt: nullable(instant, { description: 'Time of the newest proven backup.' }),
-      }),
-    ),
+    response: Type.Object({
+      none: { ...count, description: '1 if no backup is proven.' },
+      tooOld: { ...count, description: '1 if the newest proven backup is older than `platform.backup.max-age`.' },
+      failed: { ...count, description: '1 if a later backup failed.' },
+      unavailable: { ...count, description: '1 if the place cannot be read.' },
+      newestAt: nullable(instant, { description: 'Time of the newest proven backup, if there is a warning.' }),
+    }),
     reasons: [],
     async handler(_, { age }) {
       await age.refresh(shownMs)
-      return age.warnings.map(({ code, newestAt }) => ({ code, newestAt: newestAt ?? null }))
+      const numberOf = (code: BackupWarning['code']) => age.warnings.filter((one) => one.code === code).length
+      return {
+        none: numberOf('none'),
+        tooOld: numberOf('too-old'),
+        failed: numberOf('failed'),
+        unavailable: numberOf('unavailable'),
+        newestAt: age.warnings[0]?.newestAt ?? null,
+      }
     },
   }),
   route({
