@@ -80,6 +80,12 @@ const exceptions: Readonly<Record<string, string>> = {
     'POST /api/v1/auth/second-factor/set-up/totp/options',
     'POST /api/v1/auth/second-factor/set-up/totp',
   ]),
+  ...exceptionOf('It needs a recipient of backups: plugins/backup/test/operations.test.ts.', [
+    'GET /api/v1/admin/backups/{id}',
+    'POST /api/v1/admin/backups',
+    'POST /api/v1/admin/backups/{id}/verify',
+    'POST /api/v1/admin/backups/prune',
+  ]),
   'POST /api/v1/install/lock':
     'It needs an installed product whose installer is open: plugins/install/test/entry.test.ts.',
   'POST /api/v1/install/sessions/{sessionId}/retry':

@@ -32,6 +32,7 @@ const expected = [
   'DELETE /api/v1/iam/users/me/sessions',
   'DELETE /api/v1/iam/users/me/sessions/:id',
   'GET /api/v1/admin/iam/users/:id/personal-data/file',
+  'POST /api/v1/admin/backups/prune',
   'POST /api/v1/admin/iam/invitations',
   'POST /api/v1/admin/iam/roles',
   'POST /api/v1/admin/iam/users',

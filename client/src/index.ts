@@ -43,6 +43,22 @@ export interface paths {
   "/api/v1/admin/approvals": {
     get: operations['getAdminApprovals']
   }
+  "/api/v1/admin/backups": {
+    get: operations['getAdminBackups']
+    post: operations['postAdminBackups']
+  }
+  "/api/v1/admin/backups/{id}": {
+    get: operations['getAdminBackupsById']
+  }
+  "/api/v1/admin/backups/{id}/verify": {
+    post: operations['postAdminBackupsByIdVerify']
+  }
+  "/api/v1/admin/backups/prune": {
+    post: operations['postAdminBackupsPrune']
+  }
+  "/api/v1/admin/backups/warnings": {
+    get: operations['getAdminBackupsWarnings']
+  }
   "/api/v1/admin/console/attention": {
     get: operations['getConsoleAttention']
   }
@@ -1018,6 +1034,18 @@ export interface paths {
 export interface operations {
   /** List executed and rejected workflow steps, newest first */
   getAdminApprovals: { parameters: { path?: never; query?: { page?: number; size?: number; cursor?: string; count?: "exact" | "capped" | "none"; from?: string; to?: string; filter?: (string)[]; workflow?: string; sourceType?: string; sourceId?: string }; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: GetAdminApprovalsData } | GetAdminApprovalsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** List backups, newest first */
+  getAdminBackups: { parameters: { path?: never; query?: { state?: "proven" | "running" | "stopped" | "failed" | "damaged" }; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: ({ id: string; state: "proven" | "running" | "stopped" | "failed" | "damaged"; startedAt: string; provenAt: string | null; bytes: number | null; rows: number | null; files: number | null; seconds: number | null; failure: string | null })[] } | GetAdminBackupsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Make a backup in the background */
+  postAdminBackups: { parameters: { path?: never; query?: never; header?: { "X-Reason"?: string; "Idempotency-Key"?: string } }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAdminBackupsSuccess | PostAdminBackupsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Get a backup */
+  getAdminBackupsById: { parameters: { path: { id: string }; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: GetAdminBackupsByIdData } | GetAdminBackupsByIdFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Read a stored backup and compare all hashes in the background */
+  postAdminBackupsByIdVerify: { parameters: { path: { id: string }; query?: never; header?: { "X-Reason"?: string; "Idempotency-Key"?: string } }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAdminBackupsSuccess | PostAdminBackupsByIdVerifyFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Delete the backups that the retention does not keep in the background */
+  postAdminBackupsPrune: { parameters: { path?: never; query?: never; header?: { "X-Reason"?: string; "Idempotency-Key"?: string } }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAdminBackupsSuccess | PostAdminBackupsPruneFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Count warnings about backups */
+  getAdminBackupsWarnings: { parameters: { path?: never; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: GetAdminBackupsWarningsData } | GetAdminBackupsWarningsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** List items that may need attention, with the operations that count them */
   getConsoleAttention: { parameters: { path?: never; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: { items: (Record<string, unknown>)[] } } | GetConsoleAttentionFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Snooze something that needs attention, mark it as done, or assign it; omitted fields do not change */
@@ -1726,6 +1754,20 @@ export type FailureDataErrorsItem = { field: string; rule: string; message: stri
 export type GetAdminApprovalsData = { items: ({ id: number; workflow: string; action: string; actionName: string; sourceType: string; sourceId: string; sourceState: string; permissions: (string)[]; actorUserId: number | null; actorName: string | null; result: "approved" | "refused"; reason: string | null; createdAt: string })[]; page: number; size: number; total: number | null; counted: "exact" | "capped" | "none"; next: string | null }
 export type GetAdminApprovalsFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetMallGoodsFailureData | null }
 export type GetMallGoodsFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type GetAdminBackupsFailure = { code: "400" | "401" | "403" | "500" | "503"; message: string; data: GetAdminBackupsFailureData | null }
+export type GetAdminBackupsFailureData = { reason?: "access.identity-missing" | "backup.place-late" | "backup.place-unavailable" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAdminBackupsSuccess = { code: "200"; message: "success"; data: { taskId: number } }
+export type PostAdminBackupsFailure = { code: "400" | "401" | "403" | "409" | "422" | "429" | "500" | "503"; message: string; data: PostAdminBackupsFailureData | null }
+export type PostAdminBackupsFailureData = { reason?: "access.identity-missing" | "async-task.owner-limit" | "async-task.queue-full" | "backup.no-recipient" | "backup.running" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.reason-invalid" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "idempotency.answer-not-kept" | "idempotency.in-progress" | "idempotency.key-invalid" | "idempotency.key-reused" | "idempotency.store-unavailable"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type GetAdminBackupsByIdData = { id: string; state: "proven" | "running" | "stopped" | "failed" | "damaged"; startedAt: string; provenAt: string | null; bytes: number | null; rows: number | null; files: number | null; seconds: number | null; failure: string | null; product: string | null; productVersion: string | null; databaseType: string | null; databaseVersion: string | null; tables: number | null; objects: number | null; earlierFailures: number | null; recipient: string | null; restoreCommand: string | null }
+export type GetAdminBackupsByIdFailure = { code: "400" | "401" | "403" | "404" | "500" | "503"; message: string; data: GetAdminBackupsByIdFailureData | null }
+export type GetAdminBackupsByIdFailureData = { reason?: "access.identity-missing" | "backup.place-late" | "backup.place-unavailable" | "backup.unknown" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAdminBackupsByIdVerifyFailure = { code: "400" | "401" | "403" | "404" | "409" | "422" | "429" | "500" | "503"; message: string; data: PostAdminBackupsByIdVerifyFailureData | null }
+export type PostAdminBackupsByIdVerifyFailureData = { reason?: "access.identity-missing" | "async-task.owner-limit" | "async-task.queue-full" | "backup.place-late" | "backup.place-unavailable" | "backup.running" | "backup.unknown" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.reason-invalid" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "idempotency.answer-not-kept" | "idempotency.in-progress" | "idempotency.key-invalid" | "idempotency.key-reused" | "idempotency.store-unavailable"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostAdminBackupsPruneFailure = { code: "400" | "401" | "403" | "409" | "422" | "429" | "500" | "503"; message: string; data: PostAdminBackupsPruneFailureData | null }
+export type PostAdminBackupsPruneFailureData = { reason?: "access.identity-missing" | "async-task.owner-limit" | "async-task.queue-full" | "backup.running" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.proof-required" | "iam.reason-invalid" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "idempotency.answer-not-kept" | "idempotency.in-progress" | "idempotency.key-invalid" | "idempotency.key-reused" | "idempotency.store-unavailable"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type GetAdminBackupsWarningsData = { none: number; tooOld: number; failed: number; unavailable: number; newestAt: string | null }
+export type GetAdminBackupsWarningsFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetMallGoodsFailureData | null }
 export type GetConsoleAttentionFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetMallGoodsFailureData | null }
 export type PutConsoleAttentionBody = { assigneeUserId?: number | null; snoozedUntil?: string | null; doneCount?: number | null }
 export type PutConsoleAttentionData = { assigneeUserId: number | null; snoozedUntil: string | null; doneCount: number | null }

@@ -47,6 +47,8 @@ export interface StartOptions extends PrepareOptions {
   readonly supervised?: Kernel['supervised']
   /** True if `plinth dev` starts the product. Default: false. */
   readonly isDev?: boolean
+  /** See `Kernel.commandLine`. */
+  readonly commandLine?: Kernel['commandLine']
   /** Reason why the values of `fallback` apply. */
   readonly fallbackReason?: StartFailure
   /** Receives the product before the first setup, so that the caller can report on a start that fails. */
@@ -96,6 +98,7 @@ export class RunningProduct implements Kernel, DeclaredTasks {
   readonly isCommand: boolean
   readonly fallback: Kernel['fallback']
   readonly settingsFile: Kernel['settingsFile']
+  readonly commandLine: Kernel['commandLine']
   /** Problems of the plan and of the configuration that did not prevent the start. */
   readonly warnings: PreparedProduct['warnings']
   readonly #values: ConfigValues
@@ -130,6 +133,7 @@ export class RunningProduct implements Kernel, DeclaredTasks {
     this.supervised = options.supervised ?? 'external'
     this.isDev = options.isDev ?? false
     this.fallback = options.fallbackReason
+    this.commandLine = options.commandLine
     this.#onRestartRequest = options.onRestartRequest
     this.log = options.logger ?? createLogger(config, this.isCommand)
     this.#releaseOutput = options.capturesOutput ? captureOutput(this.log) : () => {}

@@ -690,6 +690,28 @@ t.test('K-018 a signal during the start undoes it', async (t) => {
   t.notMatch(output, '"started"')
 })
 
+t.test('K-018 the command line of a product runs another of its commands', async (t) => {
+  const directory = t.testdir(
+    product(`import { kernel } from '@plinth/kernel'
+const lamp = definePlugin({
+  id: 'lamp', version: '1.0.0', kernel: '^1.0.0', requires: { kernel },
+  commands: [{ name: 'shine', summary: 'shine', run: ({ services }, { output }) => output.result({ line: services.kernel.commandLine ?? null }, '') }],
+})
+export default defineProduct({ name: 'x', plugins: [lamp] })`),
+  )
+  const file = join(directory, 'plinth.config.ts')
+  const lineOf = async (...words: string[]) => (await responseOf(t, ['shine', ...words], { directory })).answer.line
+  const found: readonly string[] = await lineOf('--set', 'platform.log.level=warn')
+  t.strictSame(found.slice(-4), ['--set', 'platform.log.level=warn', '--product', file])
+  const [program = '', ...words] = found
+  const { code, stdout } = await waitForProcessEnd(
+    spawn(program, [...words, 'config', 'get', 'platform.log.level', '--json'], { env: programEnvironment() }),
+  )
+  t.equal(code, 0)
+  t.match(JSON.parse(stdout), { value: /^warn$/ })
+  t.strictSame((await lineOf('--product', file)).slice(-2), ['--product', file], 'the option is not repeated')
+})
+
 t.test('K-018 a signal during the start for a command undoes it and exits with 130', async (t) => {
   const directory = t.testdir({
     ...product(`const lamp = definePlugin({

@@ -1,10 +1,11 @@
 import { execFileSync } from 'node:child_process'
 import { chmod, copyFile, mkdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
+import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { listBackups, verifyBackup } from '@plinth/backup/parts'
 import { type ConnectionSettings, withDatabase } from '@plinth/database/stored-data'
-import { rejectsWith } from '@plinth/dev/testing'
+import { rejectsWith, until } from '@plinth/dev/testing'
 import { createDatabase, everyDialect, type TestDialect } from '@plinth/dev/testing/database'
 import { systemClock } from '@plinth/kernel'
 import { environmentName } from '@plinth/kernel/host'
@@ -18,6 +19,7 @@ import { changeSets, emptyDatabase, execute, filledDatabase, query } from '../mo
 import {
   backUp,
   backUpInProcess,
+  backupFilesIn,
   contextOf,
   digestsOf,
   directoryPlace,
@@ -201,7 +203,7 @@ for (const { dialect, skip } of everyDialect) {
         { code: 'PLINTH_BACKUP_PROOF' },
       )
       t.same(steps, ['loaded'])
-      t.same(await filesIn(site.backups), [], 'nothing of the backup is left')
+      t.same(await backupFilesIn(site.backups), [], 'nothing of the backup is left')
       await assertClean(t, site)
     }
   })
@@ -328,7 +330,7 @@ for (const dialect of ['postgresql', 'mariadb'] as const) {
     await rejectsWith(t, backUp(site, { toolsDirectory: tools }), { code: 'PLINTH_BACKUP_DUMP' }, 'a cut dump')
     await program(dump, `case "$1" in --version) exec ${ranDump} --version;; esac\necho "disk full" >&2; exit 1`)
     await rejectsWith(t, backUp(site, { toolsDirectory: tools }), { code: 'PLINTH_BACKUP_DUMP' }, 'an exit code')
-    t.same(await filesIn(site.backups), [], 'nothing is left')
+    t.same(await backupFilesIn(site.backups), [], 'nothing is left')
     await assertClean(t, site)
   })
 }
@@ -351,8 +353,12 @@ t.test('a full disk fails the backup, and the old backup stays', options, async 
     }),
   }
   await rejectsWith(t, backUp(site, { place: full }), { code: 'PLINTH_BACKUP_FAILED' })
-  const { complete, unfinished } = await listBackups(place)
+  const { complete, unfinished, failed } = await listBackups(place)
   t.same([complete.map((one) => one.id), unfinished], [[id], []])
+  t.strictSame(
+    failed.map(([, { code }]) => code),
+    ['PLINTH_BACKUP_FAILED'],
+  )
   await assertClean(t, site)
 })
 
@@ -447,10 +453,24 @@ for (const { dialect, skip } of everyDialect) {
     await run(first, 'migrate')
     await run(first, 'admin', 'create', '--username', administrator.username, '--password-stdin')
     const original = await startProcess(t, join(first, 'plinth.config.ts'), {})
-    await authorize(original.url)
+    const call = await callerOf(original.url)
+    // The schedule makes the first backup, because there is none.
+    await until(async () => (await provenIn(call)).length === 1, 'the schedule has made a backup', 500, patienceMs)
+    const { taskId } = await call('POST', 'admin/backups')
+    const stateOf = async () => String((await call('GET', `async-tasks/${taskId}`))['status'])
+    await until(async () => endedStates.includes(await stateOf()), 'the task has ended', 500, patienceMs)
+    t.equal(await stateOf(), 'succeeded')
+    await until(
+      async () =>
+        Object.values(await call('GET', 'admin/backups/warnings')).every((value) => value === 0 || value === null),
+      'no warning is left',
+      1_000,
+      patienceMs,
+    )
     const { id, earlierFailures } = await run(first, 'backup', 'create')
     t.same(earlierFailures, [])
     await original.end('SIGTERM')
+    // The retention keeps one backup of a day.
     t.same(
       (await run(first, 'backup', 'list')).backups.map((one: { id: string }) => one.id),
       [id],
@@ -464,7 +484,69 @@ for (const { dialect, skip } of everyDialect) {
     t.same(besides, ['.env.restored'])
     t.ok(written.includes('data/storage/signing.key'), written.join(', '))
     const restored = await startProcess(t, join(second, 'plinth.config.ts'), {})
-    t.match(await authorize(restored.url), { authorization: /^Bearer ./ }, 'the administrator signs in')
+    const callRestored = await callerOf(restored.url)
+    const audited = async (action: string): Promise<readonly string[]> => {
+      const { items } = await callRestored('GET', `admin/iam/audits?action=${action}`)
+      return (items as readonly { actor: string }[]).map(({ actor }) => actor)
+    }
+    t.strictSame(await audited('backup.restore'), [`cli:${userInfo().username}`])
+    t.match((await audited('backup.create')).join(), /^cli:\w+,user:\d+,scheduler$/, 'the newest first')
     await restored.end('SIGTERM')
   })
 }
+
+/** Maximum milliseconds of a wait for a backup on a busy machine. */
+const patienceMs = 300_000
+const endedStates: readonly string[] = ['succeeded', 'failed', 'cancelled']
+
+type Call = (method: 'GET' | 'POST', path: string) => Promise<Record<string, unknown>>
+
+/** Signs in the administrator, and returns a function that calls the API. */
+async function callerOf(url: string): Promise<Call> {
+  const headers = await authorize(url)
+  return async (method, path) => {
+    const response = await fetch(`${url}/api/v1/${path}`, { method, headers })
+    const { code, message, data } = (await response.json()) as { code: string; message: string; data: never }
+    if (code !== '200') throw new Error(`${path}: ${code} ${message}`)
+    return data
+  }
+}
+
+const provenIn = async (call: Call) => (await call('GET', 'admin/backups?state=proven')) as unknown as readonly object[]
+
+t.test(
+  'if the product is killed during a backup, the backup cleans up, and the next start makes one',
+  options,
+  async (t) => {
+    const folder = t.testdir({ 'plinth.config.ts': productFile })
+    const product = join(folder, 'plinth.config.ts')
+    const backups = join(folder, 'backups')
+    const place = directoryPlace(backups)
+    const lines = [`PLATFORM_BACKUP_RECIPIENT=${recipient}`, `PLATFORM_BACKUP_DIRECTORY=${backups}`, '']
+    await writeFile(join(folder, '.env'), lines.join('\n'))
+    t.match(await runProgram(['migrate', '--product', product]), { code: 0 })
+    for (let kills = 0; kills < 3; kills++) {
+      const { end } = await startProcess(t, product, { 'platform.scheduler.lease': '5s' })
+      await until(
+        async () => (await filesIn(backups)).some((file) => file.endsWith('run.json')),
+        'a backup has begun',
+        10,
+        patienceMs,
+      )
+      await end('SIGKILL')
+      await until(async () => (await listBackups(place)).unfinished.length === 0, 'the backup has cleaned up', 100)
+      t.same((await listBackups(place)).complete, [], 'nothing half counts as complete')
+      t.same(await filesIn(join(folder, 'data/backup-work')), [], 'no unencrypted copy is left')
+    }
+    const { end } = await startProcess(t, product, { 'platform.scheduler.lease': '5s' })
+    await until(
+      async () => (await listBackups(place)).complete.length === 1,
+      'the schedule has made a backup',
+      500,
+      patienceMs,
+    )
+    const [manifest] = (await listBackups(place)).complete
+    t.equal((await verifyBackup({ place, id: manifest?.id ?? '', signal, identity })).id, manifest?.id)
+    await end('SIGTERM')
+  },
+)

@@ -5,8 +5,25 @@ import type { ConnectionSettings } from '@plinth/database/stored-data'
 import { rejectsWith } from '@plinth/dev/testing'
 import { everyDialect } from '@plinth/dev/testing/database'
 import t from 'tap'
-import { emptyDatabase, filledDatabase } from '../move/databases.ts'
-import { backUp, contextOf, digestsOf, filesIn, identity, restoreTo, writeFiles } from './backups.ts'
+import { changeSets, emptyDatabase, filledDatabase } from '../move/databases.ts'
+import {
+  backUp as backUpAll,
+  backupFilesIn,
+  contextOf,
+  digestsOf,
+  filesIn,
+  identity,
+  restoreTo as restoreAllTo,
+  type Site,
+  writeFiles,
+} from './backups.ts'
+
+/** Some tables with all kinds of columns. The proof uses all tables. */
+const plugins = changeSets.filter(({ plugin }) => ['iam', 'money'].includes(plugin))
+const backUp = (site: Site, more: Parameters<typeof backUpAll>[1] = {}) =>
+  backUpAll(site, { changeSets: plugins, ...more })
+const restoreTo = (site: Site, id: string, more: Parameters<typeof restoreAllTo>[2] = {}) =>
+  restoreAllTo(site, id, { changeSets: plugins, ...more })
 
 for (const { dialect, skip } of everyDialect) {
   t.test(
@@ -14,7 +31,7 @@ for (const { dialect, skip } of everyDialect) {
     { skip, timeout: 300_000 },
     async (t) => {
       const root = t.testdir({})
-      const site = { root, database: await filledDatabase(t, dialect, 3), backups: join(root, 'backups') }
+      const site = { root, database: await filledDatabase(t, dialect, 3, plugins), backups: join(root, 'backups') }
       await writeFiles(site, 2)
       const { place } = contextOf(site)
       const manifest = await backUp(site)
@@ -25,7 +42,7 @@ for (const { dialect, skip } of everyDialect) {
       t.equal((await verifyBackup({ place, id: manifest.id, signal, identity })).rows, manifest.rows)
       const target = { root: join(root, 'restored'), database: await emptyDatabase(t, dialect), backups: site.backups }
       await restoreTo(target, manifest.id)
-      t.same(await digestsOf(target.database), await digestsOf(site.database))
+      t.same(await digestsOf(target.database, plugins), await digestsOf(site.database, plugins))
       t.equal(
         await readFile(join(target.root, 'data/master.key'), 'utf8'),
         await readFile(join(root, 'data/master.key'), 'utf8'),
@@ -38,7 +55,7 @@ for (const { dialect, skip } of everyDialect) {
 
 t.test('without a valid recipient, nothing is written', async (t) => {
   const root = t.testdir({})
-  const site = { root, database: await filledDatabase(t, 'sqlite', 1), backups: join(root, 'backups') }
+  const site = { root, database: await filledDatabase(t, 'sqlite', 1, plugins), backups: join(root, 'backups') }
   for (const recipient of ['', 'age1', 'ssh-ed25519 AAAA', identity]) {
     await rejectsWith(t, backUp(site, { recipient }), { code: 'PLINTH_BACKUP_RECIPIENT' })
   }
@@ -47,16 +64,22 @@ t.test('without a valid recipient, nothing is written', async (t) => {
 
 t.test('a failed check of the product on the copy removes the backup', async (t) => {
   const root = t.testdir({})
-  const site = { root, database: await filledDatabase(t, 'sqlite', 1), backups: join(root, 'backups') }
+  const site = { root, database: await filledDatabase(t, 'sqlite', 1, plugins), backups: join(root, 'backups') }
   const failed = { check: 'data of money.ledger', outcome: 'failed', detail: 'unbalanced' } as const
   const examine = async (set: object) => (Object.keys(set).length > 0 ? [failed] : [])
   await rejectsWith(t, backUp(site, { examine }), { code: 'PLINTH_BACKUP_CHECKS' })
-  t.same(await filesIn(site.backups), [])
+  t.same(await backupFilesIn(site.backups), [])
+  const { failed: records } = await listBackups(contextOf(site).place)
+  t.strictSame(
+    records.map(([, { code }]) => code),
+    ['PLINTH_BACKUP_CHECKS'],
+    'the reason is recorded',
+  )
 })
 
 t.test('a second run, another type of database and a malformed identity file are rejected', async (t) => {
   const root = t.testdir({})
-  const site = { root, database: await filledDatabase(t, 'sqlite', 1), backups: join(root, 'backups') }
+  const site = { root, database: await filledDatabase(t, 'sqlite', 1, plugins), backups: join(root, 'backups') }
   const memory = { ...site, database: { ...site.database, file: ':memory:' } as ConnectionSettings }
   await rejectsWith(t, backUp(memory), { code: 'PLINTH_BACKUP_DATABASE' })
   const record = () => rejectsWith(t, backUp(site), { code: 'PLINTH_BACKUP_RUNNING' })

@@ -99,9 +99,9 @@ export async function* one(text: string): AsyncGenerator<Uint8Array> {
 }
 
 /** Returns rows and hash of every table. */
-export const digestsOf = (settings: ConnectionSettings): Promise<readonly string[]> =>
+export const digestsOf = (settings: ConnectionSettings, plugins = changeSets): Promise<readonly string[]> =>
   withDatabase(settings, async (database) => {
-    const { tables } = await findStoredTables(database, changeSets)
+    const { tables } = await findStoredTables(database, plugins)
     const texts: string[] = []
     for (const table of tables) {
       const signal = new AbortController().signal
@@ -116,6 +116,10 @@ export const filesIn = async (directory: string): Promise<readonly string[]> => 
   const entries = await readdir(directory, { recursive: true, withFileTypes: true })
   return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
 }
+
+/** Returns the files of backups, without the records of failures. */
+export const backupFilesIn = async (directory: string): Promise<readonly string[]> =>
+  (await filesIn(directory)).filter((file) => !file.endsWith('/failure.json'))
 
 const program = fileURLToPath(new URL('backup-process.ts', import.meta.url))
 

@@ -1,7 +1,7 @@
 /** Tests the effect of each configuration key of backups. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { backupSettings, expiredBackups } from '@plinth/backup/parts'
+import { backupSchedule, backupSettings, expiredBackups } from '@plinth/backup/parts'
 import { assertKeyEffect, type KeyValues, startForTest } from '@plinth/dev/testing'
 import { healthCheck } from '@plinth/kernel'
 import t from 'tap'
@@ -56,6 +56,24 @@ t.test('the retention deletes what its keys do not keep', async (t) => {
     changed: 2,
     observe: async (config) => expiredBackups(backups, (await settingsOf(config)).retention).length,
   })
+})
+
+t.test('keys decide whether the product makes backups, and how often', async (t) => {
+  const found = [
+    await assertKeyEffect(t, 'platform.backup.auto-startup', {
+      changed: false,
+      observe: async (config) =>
+        (await start(config)).scheduledTasks.find(({ name }) => name === 'backup.create')?.autoStartup(),
+    }),
+    await assertKeyEffect(t, 'platform.backup.interval', {
+      changed: '48h',
+      observe: async (config) => (await start(config)).service(backupSchedule).intervalMs,
+    }),
+  ]
+  t.same(
+    found.flat().map(({ after }) => after),
+    [false, 48 * 3_600_000],
+  )
 })
 
 t.test('the health check warns by age, if a recipient is set', async (t) => {

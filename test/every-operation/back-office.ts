@@ -96,6 +96,8 @@ export async function callOperations({ admin, idOf, execute }: Scene): Promise<v
   await assertSuccess(admin.POST('/api/v1/admin/events/outbox/{id}/skip', { params }))
   await assertSuccess(admin.GET('/api/v1/admin/rate-limit/operations'))
   await assertSuccess(admin.GET('/api/v1/admin/storage/disks'))
+  await assertSuccess(admin.GET('/api/v1/admin/backups'))
+  await assertSuccess(admin.GET('/api/v1/admin/backups/warnings'))
   await assertSuccess(admin.GET('/api/v1/admin/storage/disks/{name}', { params: { path: { name: 'local' } } }))
   await assertSuccess(admin.POST('/api/v1/admin/storage/uploads', { body: { name: 'a.txt', content: 'YQ==' } }))
   await assertSuccess(admin.GET('/api/v1/admin/social/messages'))

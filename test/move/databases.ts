@@ -38,18 +38,27 @@ export async function emptyDatabase(t: Test, dialect: TestDialect): Promise<Conn
 
 export const changeSets = changeSetsOf(quickstartPlugins)
 
-/** Applies all change sets of the quickstart. Its tables then contain only the rows of the change sets. */
-export async function migrate({ db, dialect }: StoredDatabase): Promise<void> {
+/** Applies change sets. The tables then contain only the rows of the change sets. */
+export async function migrate({ db, dialect }: StoredDatabase, plugins = changeSets): Promise<void> {
   let id = 1
-  await new Migrator({ db, dialect, plugins: changeSets, newId: () => id++ }).migrate()
+  await new Migrator({ db, dialect, plugins, newId: () => id++ }).migrate()
 }
 
-/** Creates a database with rows in every table of the quickstart. */
-export async function filledDatabase(t: Test, dialect: TestDialect, rows: number): Promise<ConnectionSettings> {
+/**
+ * Creates a database with rows in every table.
+ *
+ * @param plugins default: the change sets of the quickstart
+ */
+export async function filledDatabase(
+  t: Test,
+  dialect: TestDialect,
+  rows: number,
+  plugins = changeSets,
+): Promise<ConnectionSettings> {
   const settings = await emptyDatabase(t, dialect)
   await withDatabase(settings, async (database) => {
-    await migrate(database)
-    await fillTables(database, changeSets, rows)
+    await migrate(database, plugins)
+    await fillTables(database, plugins, rows)
   })
   return settings
 }

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { omitUndefined } from '@plinth/config-schema'
 import { redactError } from '@plinth/config-schema/reading'
 import { Command, CommanderError, Option } from 'commander'
@@ -20,7 +21,7 @@ import { createOutput, explained } from './output.ts'
 import { startForCommand } from './partial-start.ts'
 import { addPluginsCommands } from './plugins-commands.ts'
 import { exitCodes, runInterruptible } from './process-end.ts'
-import { resolveProductFile } from './product-file.ts'
+import { findOptionValue, resolveProductFile } from './product-file.ts'
 import {
   type CommandScope,
   createSetOptionParser,
@@ -30,7 +31,7 @@ import {
   warnOfVisibleSecrets,
 } from './scope.ts'
 import { addStartCommand } from './start-command.ts'
-import { parseServingCommand } from './supervisor-link.ts'
+import { parseServingCommand, productWordsOf, readsStandardInput } from './supervisor-link.ts'
 import { addUpgradeCommand } from './upgrade-command.ts'
 
 /** Runs one `plinth` command line and returns its exit code. Never throws. */
@@ -57,7 +58,12 @@ export async function runProgram(argv: readonly string[], surroundings: ProgramE
       if (found.product === undefined) throw found.error
       return found.product
     },
-    options: () => ({ ...prepareOptions(program, surroundings), capturesOutput: true, onCreated: crashes.watch }),
+    options: () => ({
+      ...prepareOptions(program, surroundings),
+      capturesOutput: true,
+      onCreated: crashes.watch,
+      commandLine: commandLineOf(argv, file),
+    }),
     exit: (code) => {
       exitCode = code
     },
@@ -104,6 +110,15 @@ export async function runProgram(argv: readonly string[], surroundings: ProgramE
     } else if (output.json) output.failure(usageError('No command was named.'))
     return exitCodes.usage
   }
+}
+
+/** See `Kernel.commandLine`. */
+function commandLineOf(argv: readonly string[], file: string): readonly string[] | undefined {
+  if (readsStandardInput(argv)) return undefined
+  const program = fileURLToPath(new URL('../../bin/plinth.js', import.meta.url))
+  const words = productWordsOf(argv)
+  const product = findOptionValue(words, '--product') === undefined ? ['--product', file] : []
+  return [process.execPath, ...process.execArgv, program, ...words, ...product]
 }
 
 const exitCodeByError: Readonly<Record<string, number>> = {

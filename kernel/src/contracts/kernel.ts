@@ -365,6 +365,12 @@ export interface Kernel {
   /** Absolute path of the settings file, which may be missing. Undefined if the product reads no settings file. */
   readonly settingsFile: string | undefined
   /**
+   * Program and arguments that run a command of this product with the same product file and options, for example after
+   * `migrate` is appended. Undefined if the product was not started by the `plinth` program, or reads a value from
+   * standard input.
+   */
+  readonly commandLine: readonly string[] | undefined
+  /**
    * Stops the product in order. The process then ends with exit code 75, and its supervisor starts it again with the
    * new configuration. Has no effect in the role `cli` or if the product is already stopping.
    */
@@ -446,6 +452,7 @@ export const kernelMembers = [
   'isDev',
   'fallback',
   'settingsFile',
+  'commandLine',
   'requestRestart',
   'storedValuesBehind',
   'logOf',

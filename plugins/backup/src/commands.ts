@@ -1,36 +1,50 @@
 import { readFile } from 'node:fs/promises'
 import { userInfo } from 'node:os'
 import type { database } from '@plinth/database'
+import { backupCompleted, backupFailed, type EventRef, type events } from '@plinth/events'
 import {
+  type AuditEntry,
   type CommandDeclaration,
   type CommandInvocation,
   errorReason,
+  fitTextToColumn,
   type kernel,
+  type Optional,
   service,
   stateFile,
   writeAuditEntry,
 } from '@plinth/kernel'
+import { causeCodeOf } from '@plinth/kernel/host'
 import { type BackupContext, createBackup, removeDeadRuns } from './create.ts'
 import { backupError } from './errors.ts'
 import type { Manifest } from './format.ts'
 import { restoreBackup, verifyBackup } from './restore.ts'
+import { noteRestore } from './restore-note.ts'
 import { expiredBackups, type Retention } from './retention.ts'
-import { listBackups, type Place, Vault } from './vault.ts'
+import { endWithParent, requestedBy } from './run-command.ts'
+import { listBackups, listBackupsWithin, type Place, Vault } from './vault.ts'
 
 /** Settings of the backups of this product, for its commands. */
 export interface BackupSettings extends BackupContext {
   readonly recipient: string
   readonly retention: Retention
+  /** Masks secrets in a text. */
+  readonly redact: (text: string) => string
 }
 
 export const backupSettings = service<BackupSettings>('backup.settings', { from: '@plinth/backup' })
 
 type Uses = {
-  requires: { kernel: typeof kernel; database: typeof database }
+  requires: { kernel: typeof kernel; database: typeof database; events: Optional<typeof events> }
   provides: readonly [typeof backupSettings]
 }
 type Command = CommandDeclaration<Uses>
 type Runtime = Parameters<Command['run']>[0]
+
+/** Time limit for listing the backups, in milliseconds. */
+const listMs = 5 * 60_000
+/** Maximum characters of an error in an event. */
+const maxEventText = 500
 
 const identityOption = { flags: '--identity <file>', description: 'file with the secret key of age' }
 const idArgument = { name: '<id>', description: 'id of the backup; see `plinth backup list`' }
@@ -41,7 +55,8 @@ const create: Command = {
   async run({ own, services }, { output, signal, examine }) {
     const settings = own(backupSettings)
     const { plugins, product, settingsFile } = services.kernel
-    const manifest = await createBackup({
+    endWithParent()
+    const making = createBackup({
       ...settings,
       stateFiles: [
         settingsFile,
@@ -50,16 +65,34 @@ const create: Command = {
       environment: Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith('PLATFORM_'))),
       product,
       plugins: Object.fromEntries(plugins.map(({ id, version }) => [id, version])),
-      record: (id) => audit(services, id),
+      record: (id) => audit(services, 'create', { subject: id, summary: { id } }),
       signal,
       onProgress: output.progress,
       examine,
     })
+    const manifest = await making.catch(async (error: unknown) => {
+      if (!signal.aborted) await announceFailure(services, error, settings.redact).catch(() => undefined)
+      throw error
+    })
+    const { id: backupId, rows, files, bytes, seconds } = manifest
+    await announce(services, backupCompleted, { backupId, rows, files, bytes, seconds }).catch((error: unknown) =>
+      output.progress(`The event of the backup could not be published: ${errorReason(error)}`),
+    )
     const removed = await prune(settings, product.name, manifest.id)
     const { objects, ...summary } = manifest
     output.result({ ...summary, objects: objects.length, removed }, createdText(manifest, removed, settings.place))
   },
 }
+
+/** Publishes an event, if the product has the plugin for events. */
+const announce = <T extends object>({ events, database }: Runtime['services'], ref: EventRef<T>, payload: T) =>
+  database.transactional(async () => events?.publish(ref, payload))
+
+const announceFailure = (services: Runtime['services'], error: unknown, redact: (text: string) => string) =>
+  announce(services, backupFailed, {
+    code: causeCodeOf(error),
+    error: fitTextToColumn(redact(errorReason(error)), maxEventText),
+  })
 
 function createdText(
   { id, rows, tables, files, bytes, earlierFailures }: Manifest,
@@ -82,12 +115,15 @@ async function prune(
   justMade?: string,
   isRehearsal = false,
 ): Promise<readonly string[]> {
-  const { complete } = await listBackups(place)
+  const { complete, failed } = await listBackups(place)
   const dated = complete
     .filter((one) => one.product === product)
     .map(({ id, createdAt }) => ({ id, createdAt: Date.parse(createdAt) }))
   const expired = expiredBackups(dated, retention, justMade).map(({ id }) => id)
-  if (!isRehearsal) for (const id of expired) await new Vault(place, id).remove()
+  if (isRehearsal) return expired
+  for (const id of expired) await new Vault(place, id).remove()
+  // A record of a failure is only of interest until a later backup succeeds.
+  for (const [vault] of failed) if (vault.id < (complete[0]?.id ?? '')) await vault.remove()
   return expired
 }
 
@@ -96,8 +132,8 @@ const list: Command = {
   summary: 'list all backups',
   setsUp: 'needed',
   async run({ own }, { output }) {
-    const { place } = own(backupSettings)
-    const { complete, unfinished } = await listBackups(place)
+    const { place, clock } = own(backupSettings)
+    const { complete, unfinished, failed, damaged } = await listBackupsWithin(place, clock, listMs)
     const rows = complete.map((one) => [
       one.id,
       one.provenAt,
@@ -108,10 +144,14 @@ const list: Command = {
     const value = {
       backups: complete.map(({ objects, ...summary }) => ({ ...summary, objects: objects.length })),
       unfinished: unfinished.map(([{ id }]) => id),
+      failed: failed.map(([{ id }, failure]) => ({ id, ...failure })),
+      damaged,
     }
     const more = [
       ...(complete.length === 0 ? [`There is no complete backup in ${place.name}.`] : []),
       ...(unfinished.length === 0 ? [] : [`Not complete: ${value.unfinished.join(', ')}.`]),
+      ...(damaged.length === 0 ? [] : [`The manifest is malformed: ${damaged.join(', ')}.`]),
+      ...value.failed.map(({ id, code, reason }) => `Failed: ${id}: ${code}: ${reason}`),
     ]
     output.table(value, [['Backup', 'Proven at', 'Size', 'Rows', 'Files'], ...rows], more.join('\n'))
   },
@@ -120,15 +160,20 @@ const list: Command = {
 const verify: Command = {
   name: 'backup verify',
   summary: 'read a stored backup and compare all hashes; with --identity, also decrypt it',
-  setsUp: 'needed',
+  setsUp: 'possible',
   arguments: [idArgument],
   options: [identityOption],
-  async run({ own }, invocation) {
+  async run({ own, services }, invocation) {
     const { output, signal, args, options } = invocation
+    endWithParent()
     const identity = options['identity'] === undefined ? {} : { identity: await readIdentity(invocation) }
     const { place } = own(backupSettings)
     const { id, objects, bytes } = await verifyBackup({ place, id: args[0] ?? '', signal, ...identity })
     const how = 'identity' in identity ? 'can be decrypted' : 'has the stored hashes'
+    // A backup can also be verified on a machine whose database is empty.
+    await audit(services, 'verify', { subject: id, summary: { id } }).catch((error: unknown) =>
+      output.progress(`The verification is not in the audit: ${errorReason(error)}`),
+    )
     output.result(
       { id, objects: objects.length, bytes },
       `Backup ${id} is intact: each of its ${objects.length} objects ${how}.`,
@@ -162,6 +207,8 @@ const restore: Command = {
       ...(besides.length === 0 ? [] : [`Compare these settings with the existing ones: ${besides.join(', ')}.`]),
       'Run `plinth doctor --data`, then start one instance.',
     ]
+    // The audit of the product is in the restored database, so the first start records the action.
+    await noteRestore(own(backupSettings), id, actorName())
     output.result({ id, rows, files, written, besides }, lines.join('\n'))
   },
 }
@@ -169,11 +216,13 @@ const restore: Command = {
 const pruneCommand: Command = {
   name: 'backup prune',
   summary: 'delete the backups that the retention does not keep, and what is left of failed runs',
-  setsUp: 'needed',
+  setsUp: 'possible',
   options: [{ flags: '--dry-run', description: 'only list them' }],
   async run({ own, services }, { output, options }) {
     const settings = own(backupSettings)
     const isRehearsal = options['dryRun'] === true
+    endWithParent()
+    if (!isRehearsal) await audit(services, 'prune')
     const failed = isRehearsal
       ? (await listBackups(settings.place)).unfinished.flatMap(([{ id }, run]) => (run === undefined ? [] : [id]))
       : await removeDeadRuns(settings)
@@ -184,13 +233,21 @@ const pruneCommand: Command = {
   },
 }
 
-/** Records the action of the operator who runs the command. */
-const audit = ({ kernel, database }: Runtime['services'], id: string) =>
+/** Records the action in the audit. */
+const audit = (
+  { kernel, database }: Runtime['services'],
+  action: 'create' | 'verify' | 'prune',
+  about: Pick<AuditEntry, 'subject' | 'summary'> = {},
+) => {
+  const requested = requestedBy()
+  // The user who requested a task is in the audit already.
+  if (requested === 'user') return Promise.resolve()
+  const actor = { name: requested ?? actorName() }
   // A command can only create ids in a transaction.
-  database.transactional(() => {
-    const actor = { name: `cli:${userInfo().username}` }
-    return writeAuditEntry(kernel, { actor, action: 'backup.create', summary: { id } })
-  })
+  return database.transactional(() => writeAuditEntry(kernel, { actor, action: `backup.${action}`, ...about }))
+}
+
+const actorName = () => `cli:${userInfo().username}`
 
 async function readIdentity({ options }: CommandInvocation): Promise<string> {
   const { identity } = options

@@ -85,6 +85,26 @@ export const keys = {
     maximum: '366d',
     reload: 'live',
   }),
+  'platform.backup.auto-startup': key.boolean({
+    title: { en: 'Back up automatically', 'zh-CN': '自动备份' },
+    description: {
+      en: 'The product makes a backup if the newest one is older than the interval. It applies only if a recipient is set. Turn it off if a timer of the host runs `plinth backup create`.',
+      'zh-CN':
+        '最新备份早于间隔时间时，产品自动备份。仅在设置了接收者时生效。若由主机定时器运行 `plinth backup create`，请关闭。',
+    },
+    default: true,
+  }),
+  'platform.backup.interval': key.duration({
+    title: { en: 'Interval between backups', 'zh-CN': '自动备份间隔' },
+    description: {
+      en: 'Age of the newest backup at which the product makes another one. After a failure, it tries again after one hour.',
+      'zh-CN': '最新备份达到此时间时，产品再次备份。失败后一小时重试。',
+    },
+    default: '24h',
+    minimum: '1h',
+    maximum: '366d',
+    reload: 'live',
+  }),
   'platform.backup.keep-daily': count('Daily backups', '每日备份数', ['days', '天'], 7),
   'platform.backup.keep-weekly': count('Weekly backups', '每周备份数', ['weeks', '周'], 4),
   'platform.backup.keep-monthly': count('Monthly backups', '每月备份数', ['months', '月'], 12),

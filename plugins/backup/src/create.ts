@@ -10,12 +10,12 @@ import {
   isBusinessError,
   isPlinthError,
 } from '@plinth/kernel'
-import { makePrivateDirectory, mayProcessBeAlive, processIdentity } from '@plinth/kernel/host'
+import { causeCodeOf, makePrivateDirectory, mayProcessBeAlive, processIdentity } from '@plinth/kernel/host'
 import { Migrator } from '@plinth/migrations'
 import type { Disk, KeptFiles } from '@plinth/storage'
 import { Encrypter } from 'age-encryption'
 import { backupError } from './errors.ts'
-import { backupId, type Contents, type Entry, type Manifest, type Run } from './format.ts'
+import { backupId, type Contents, type Entry, type Failure, type Manifest, type Run } from './format.ts'
 import {
   differenceOf,
   digestTables,
@@ -26,6 +26,7 @@ import {
   scratchName,
   scratchOf,
 } from './snapshots.ts'
+import { steps } from './steps.ts'
 import { listBackups, type Place, Vault } from './vault.ts'
 
 export interface BackupContext extends Pick<SnapshotContext, 'changeSets' | 'toolsDirectory'> {
@@ -61,6 +62,9 @@ export interface CreateOptions extends BackupContext {
 export const environmentFile = 'environment.env'
 /** Time limit of a run in milliseconds. An older run on another host does not count as running. */
 const maxRunMs = 24 * 60 * 60 * 1000
+/** Maximum number of records of failed backups, and maximum characters of a reason. */
+const maxFailures = 10
+const maxReason = 2_000
 /** Interval in milliseconds for keeping deleted files; see `Disk.keepDeleted`. */
 const renewMs = 60_000
 
@@ -75,18 +79,41 @@ const renewMs = 60_000
  * 6. reads all stored bytes again and compares their hashes
  * 7. writes the manifest
  *
- * If a step fails, everything that the run has written is removed.
+ * If a step fails, everything that the run has written is removed, and the reason is recorded instead.
  *
  * @throws PlinthError `PLINTH_BACKUP_*`, `PLINTH_MIGRATION_LOCKED`, errors of the disks
  */
 export async function createBackup(options: CreateOptions): Promise<Manifest> {
-  const { place, database, clock, signal, workDirectory } = options
+  const { place, clock, signal } = options
   assertRecipient(options.recipient)
+  const now = clock.now()
+  const vault = new Vault(place, backupId(now))
+  try {
+    return await makeBackup(options, vault, now)
+  } catch (error) {
+    if (!signal.aborted && !isRunning(error)) {
+      // If the place itself is the cause, the reason cannot be recorded there.
+      await recordFailure(vault, error, clock.now()).catch(() => undefined)
+    }
+    throw error
+  }
+}
+
+const isRunning = (error: unknown) => isPlinthError(error) && error.code === 'PLINTH_BACKUP_RUNNING'
+
+/** Records why a backup failed, and removes older records. */
+async function recordFailure(vault: Vault, error: unknown, failedAt: number): Promise<void> {
+  const reason = errorReason(error).slice(0, maxReason)
+  await vault.writeText('failure.json', { failedAt, code: causeCodeOf(error), reason } satisfies Failure)
+  const { failed } = await listBackups(vault.place)
+  for (const [old] of failed.slice(maxFailures)) await old.remove()
+}
+
+async function makeBackup(options: CreateOptions, vault: Vault, now: number): Promise<Manifest> {
+  const { place, database, signal, workDirectory } = options
   await place.disk.verify(signal)
   await engineOf(database).check(database, options)
   await removeDeadRuns(options)
-  const now = clock.now()
-  const vault = new Vault(place, backupId(now))
   const { host, space, pid } = processIdentity()
   const scratch = scratchName(database, vault.id)
   await vault.writeText('run.json', { startedAt: Math.floor(now), host, space, pid, scratch } satisfies Run)
@@ -94,6 +121,8 @@ export async function createBackup(options: CreateOptions): Promise<Manifest> {
   const ends = AbortSignal.any([signal, AbortSignal.timeout(maxRunMs)])
   const run = new BackupRun({ ...options, signal: ends }, vault, work, scratch)
   try {
+    // Another run may have begun at the same moment. Then each of them finds the other one here.
+    await removeDeadRuns(options, vault.id)
     const manifest = await makePrivateDirectory(work)
       .then(() => run.run())
       .finally(() => rm(work, { recursive: true, force: true }))
@@ -120,18 +149,22 @@ export function assertRecipient(recipient: string): void {
   }
 }
 
+/** False if the process of the run has certainly ended. */
+export const isRunAlive = (run: Run, now: number): boolean => mayProcessBeAlive(run) && now - run.startedAt < maxRunMs
+
 /**
  * Removes what is left of runs whose processes died.
  *
+ * @param except id of the run of the caller
  * @throws PlinthError `PLINTH_BACKUP_RUNNING`
  */
-export async function removeDeadRuns(context: BackupContext): Promise<readonly string[]> {
+export async function removeDeadRuns(context: BackupContext, except = ''): Promise<readonly string[]> {
   const { place, database, clock, workDirectory } = context
   const removed: string[] = []
   for (const [vault, run] of (await listBackups(place)).unfinished) {
     // Without a record, another program may just be copying the backup to this place.
-    if (run === undefined) continue
-    if (mayProcessBeAlive(run) && clock.now() - run.startedAt < maxRunMs) {
+    if (run === undefined || vault.id === except) continue
+    if (isRunAlive(run, clock.now())) {
       const { host, pid, startedAt } = run
       const file = vault.path('run.json')
       throw backupError('PLINTH_BACKUP_RUNNING', { host, pid, file, at: new Date(startedAt).toISOString() })
@@ -186,7 +219,7 @@ class BackupRun {
       const contents: Contents = { format: 1, id: this.#vault.id, entries: this.#entries, tables, changeSets }
       await this.#vault.sealAs('contents.age', recipient, one(JSON.stringify(contents)))
       const earlierFailures = await this.#prove(tables)
-      this.#say('Reading the stored backup')
+      this.#say(steps.readBack.text.en)
       const { objects } = this.#vault
       for (const object of objects) {
         signal.throwIfAborted()
@@ -232,7 +265,7 @@ class BackupRun {
     await this.#options.record(this.#vault.id)
     const dump = join(this.#work, 'dump')
     await makePrivateDirectory(dump)
-    this.#say('Copying the database')
+    this.#say(steps.dump.text.en)
     const tables = await migrator
       .withLock(signal, () => engineOf(database).dump(database, dump, this.#options))
       .catch((error: unknown) => {
@@ -252,7 +285,7 @@ class BackupRun {
 
   /** Copies the files that exist, and those that were deleted since the backup began. */
   async #copyDisk({ name, disk, kept }: KeptDisk): Promise<void> {
-    this.#say(`Copying the files of the disk ${name}`)
+    this.#say(`${steps.files.text.en} of the disk ${name}`)
     const copied = new Set<string>()
     for (const source of kept === undefined ? [disk] : [disk, kept.disk]) {
       for await (const { path } of source.list('')) {
@@ -286,14 +319,14 @@ class BackupRun {
   async #prove(tables: Contents['tables']): Promise<readonly string[]> {
     const { database, examine, signal } = this.#options
     const engine = engineOf(database)
-    this.#say('Creating a scratch database from the copy')
+    this.#say(steps.scratch.text.en)
     try {
       await engine.create(database, this.#scratch, join(this.#work, 'dump'), this.#options)
       await this.#options.afterLoad?.()
       const found = await withDatabase(this.#scratch, (one) => digestTables(one, this.#options))
       const difference = differenceOf(tables, found)
       if (difference !== undefined) throw backupError('PLINTH_BACKUP_PROOF', { reason: difference })
-      this.#say('Checking the product on the scratch database')
+      this.#say(steps.examine.text.en)
       const failed = failuresOf(await examine(configurationOf(this.#scratch)))
       if (failed.length === 0) return []
       const before = new Set(failuresOf(await examine({})).map(({ check }) => check))

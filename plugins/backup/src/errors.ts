@@ -7,6 +7,10 @@ export const backupError = errorTable({
     See \`plinth backup --help\`.`,
   PLINTH_BACKUP_RUNNING: `Another backup has been running since {{at}}: process {{pid}} on {{host}}.
     Wait until it ends. If its host no longer exists, delete the file {{file}}.`,
+  PLINTH_BACKUP_PLACE: `The backups in {{place}} cannot be listed: {{reason}}.
+    Check platform.backup.directory and platform.backup.disk, and whether the machine or the bucket responds.`,
+  PLINTH_BACKUP_PROGRAM: `The product cannot run \`plinth backup\`: {{reason}}.
+    Start the product with \`plinth start\`, without values from standard input.`,
   PLINTH_BACKUP_DATABASE: `The database {{place}} cannot be backed up: {{reason}}.
     Correct the cause, and make the backup again.`,
   PLINTH_BACKUP_TOOL: `The program {{tool}} cannot be used: {{reason}}. Directories searched: {{searched}}.

@@ -5,6 +5,7 @@
  * - `contents.age`: encrypted list of the files (`Contents`)
  * - `manifest.json`: written last. Its presence means that the backup is complete and proven
  * - `run.json`: only while the backup is made or removed
+ * - `failure.json`: why the backup failed. It is then the only file
  */
 
 import { shape } from '@plinth/kernel'
@@ -127,6 +128,18 @@ export interface Run {
 
 const run = shape.object<Run>({ startedAt: count, host: text, space: text, pid: count, scratch: text })
 
+/** Why a backup failed. */
+export interface Failure {
+  /** Milliseconds since the epoch. */
+  readonly failedAt: number
+  /** Code of the error, for example `PLINTH_BACKUP_TOOL`. */
+  readonly code: string
+  /** Message of the error. It may contain paths, so it is only for the owner of the machine. */
+  readonly reason: string
+}
+
+const failure = shape.object<Failure>({ failedAt: count, code: text, reason: text })
+
 /** Creates a function that returns undefined for a malformed text. */
 const reader =
   <T>(valid: typeof run) =>
@@ -142,7 +155,11 @@ const reader =
 export const parseManifest = reader<Manifest>(manifest)
 export const parseContents = reader<Contents>(contents)
 export const parseRun = reader<Run>(run)
+export const parseFailure = reader<Failure>(failure)
 
+/** Returns the time at which a backup began, in milliseconds since the epoch. */
+export const startOf = (id: string): number =>
+  Date.parse(id.replace(/T(\d\d)-(\d\d)-(\d\d)-(\d{3})Z$/, 'T$1:$2:$3.$4Z'))
 /** Returns the id of a backup that begins at a time. */
 export const backupId = (now: number): string => new Date(now).toISOString().replace(/[:.]/g, '-')
 export const isBackupId = (id: string): boolean => /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z$/.test(id)

@@ -18,6 +18,7 @@ import BetterSqlite3 from 'better-sqlite3'
 import { CompiledQuery, Kysely, SqliteDialect } from 'kysely'
 import { backupError } from './errors.ts'
 import type { Contents } from './format.ts'
+import { steps } from './steps.ts'
 import { connectionOf, findTool, runTool } from './tools.ts'
 
 export type TableDigests = Contents['tables']
@@ -64,7 +65,7 @@ export async function digestTables(
       read += count
       if (performance.now() - reportedAt < progressMs) return
       reportedAt = performance.now()
-      onProgress(`Reading ${table.table} (table ${place + 1} of ${tables.length}): ${read} rows in total`)
+      onProgress(`${steps.read.text.en} ${table.table} (table ${place + 1} of ${tables.length}): ${read} rows in total`)
     }
     const { rows, sum } = await digestOf(database, table, { parts: 1, signal, onRows })
     digests.push({ table: table.table, rows, sum: sum.toString(16).padStart(64, '0') })

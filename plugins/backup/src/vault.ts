@@ -1,14 +1,16 @@
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
-import { errorReason } from '@plinth/kernel'
+import { type Clock, errorReason, isPlinthError, withinDeadline } from '@plinth/kernel'
 import type { Disk } from '@plinth/storage'
 import { Decrypter, Encrypter, identityToRecipient } from 'age-encryption'
 import { backupError } from './errors.ts'
 import {
   type Entry,
+  type Failure,
   isBackupId,
   type Manifest,
+  parseFailure,
   parseManifest,
   parseRun,
   type Run,
@@ -64,16 +66,16 @@ const iterable = (stream: globalThis.ReadableStream<Uint8Array>) => stream as Re
 export class Vault {
   readonly id: string
   readonly objects: StoredObject[] = []
-  readonly #place: Place
+  readonly place: Place
   #count = 0
 
   constructor(place: Place, id: string) {
-    this.#place = place
+    this.place = place
     this.id = id
   }
 
   path(name: string): string {
-    return `${this.#place.prefix}${this.id}/${name}`
+    return `${this.place.prefix}${this.id}/${name}`
   }
 
   /** Encrypts a file for the recipient and stores it. */
@@ -96,24 +98,24 @@ export class Vault {
       { bytes: 0, sha256: '' },
     ]
     const encrypted = iterable(await encrypter.encrypt(webStream(measured(content, plain))))
-    await this.#place.disk.write(this.path(name), measured(encrypted, stored))
+    await this.place.disk.write(this.path(name), measured(encrypted, stored))
     this.objects.push({ name, ...stored })
     return plain
   }
 
-  async writeText(name: 'manifest.json' | 'run.json', value: unknown): Promise<void> {
-    await this.#place.disk.write(this.path(name), one(Buffer.from(JSON.stringify(value))))
+  async writeText(name: 'manifest.json' | 'run.json' | 'failure.json', value: unknown): Promise<void> {
+    await this.place.disk.write(this.path(name), one(Buffer.from(JSON.stringify(value))))
   }
 
   /** Returns undefined if the object is missing. */
   async readText(name: string): Promise<string | undefined> {
-    const file = await this.#place.disk.open(this.path(name))
+    const file = await this.place.disk.open(this.path(name))
     return file === undefined ? undefined : (await collect(file.content)).toString()
   }
 
   /** @throws PlinthError `PLINTH_BACKUP_DAMAGED` */
   async #open(name: string): Promise<Readable> {
-    const file = await this.#place.disk.open(this.path(name))
+    const file = await this.place.disk.open(this.path(name))
     if (file === undefined) throw this.damaged(`the file ${this.path(name)} is missing`)
     return file.content
   }
@@ -169,7 +171,7 @@ export class Vault {
   /** Marks the backup as complete. */
   async finish(manifest: Manifest): Promise<void> {
     await this.writeText('manifest.json', manifest)
-    await this.#place.disk.delete(this.path('run.json'))
+    await this.place.disk.delete(this.path('run.json'))
   }
 
   /**
@@ -177,40 +179,70 @@ export class Vault {
    * process dies meanwhile, the record of a run makes the next run remove the rest.
    */
   async remove(): Promise<void> {
-    const { disk } = this.#place
+    const { disk } = this.place
     if ((await this.readText('run.json')) === undefined) {
       // On a full disk, the record is omitted.
       await this.writeText('run.json', endedRun).catch(() => undefined)
     }
     await disk.delete(this.path('manifest.json'))
-    for await (const { path } of disk.list(`${this.#place.prefix}${this.id}`)) {
+    for await (const { path } of disk.list(`${this.place.prefix}${this.id}`)) {
       if (path !== this.path('run.json')) await disk.delete(path)
     }
     await disk.delete(this.path('run.json'))
   }
 }
 
-/** Returns all complete backups, the newest first, and the runs that have not ended. */
-export async function listBackups(place: Place): Promise<{
+/** The content of a place. Each list begins with the newest backup. */
+export interface BackupList {
   readonly complete: readonly Manifest[]
+  /** Runs that have not ended. The record is missing if the files were not written by a run. */
   readonly unfinished: readonly (readonly [Vault, Run | undefined])[]
-}> {
-  const ids = new Set<string>()
+  readonly failed: readonly (readonly [Vault, Failure])[]
+  /** Ids of backups whose manifest is malformed. It may be repaired from another copy, so they are not removed. */
+  readonly damaged: readonly string[]
+}
+
+export async function listBackups(place: Place): Promise<BackupList> {
+  const files = new Map<string, Set<string>>()
   for await (const { path } of place.disk.list(place.prefix.slice(0, -1))) {
-    const [id = ''] = path.slice(place.prefix.length).split('/', 1)
-    if (isBackupId(id)) ids.add(id)
+    const [id = '', name = ''] = path.slice(place.prefix.length).split('/')
+    if (!isBackupId(id)) continue
+    const names = files.get(id)
+    if (names === undefined) files.set(id, new Set([name]))
+    else names.add(name)
   }
   const complete: Manifest[] = []
   const unfinished: (readonly [Vault, Run | undefined])[] = []
-  for (const id of [...ids].sort().reverse()) {
+  const failed: (readonly [Vault, Failure])[] = []
+  const damaged: string[] = []
+  for (const [id, names] of [...files].sort(([a], [b]) => (a < b ? 1 : -1))) {
     const vault = new Vault(place, id)
-    const text = await vault.readText('manifest.json')
-    const manifest = parseManifest(text ?? '')
-    if (manifest !== undefined && manifest.id === id) complete.push(manifest)
-    // A damaged manifest may be repaired from another copy, so its backup is neither complete nor removed.
-    else if (text === undefined) unfinished.push([vault, parseRun((await vault.readText('run.json')) ?? '')])
+    if (names.has('manifest.json')) {
+      const text = await vault.readText('manifest.json')
+      const manifest = parseManifest(text ?? '')
+      if (manifest !== undefined && manifest.id === id) complete.push(manifest)
+      else if (text !== undefined) damaged.push(id)
+      continue
+    }
+    const failure = names.size === 1 ? parseFailure((await vault.readText('failure.json')) ?? '') : undefined
+    if (failure !== undefined) failed.push([vault, failure])
+    else unfinished.push([vault, parseRun((await vault.readText('run.json')) ?? '')])
   }
-  return { complete, unfinished }
+  return { complete, unfinished, failed, damaged }
+}
+
+/**
+ * Lists the backups within a time limit, because a place on another machine may not respond.
+ *
+ * @throws PlinthError `PLINTH_BACKUP_PLACE`
+ */
+export async function listBackupsWithin(place: Place, clock: Clock, ms: number): Promise<BackupList> {
+  const fail = (reason: string, cause?: unknown) =>
+    backupError('PLINTH_BACKUP_PLACE', { place: place.name, reason }, cause)
+  const late = () => fail(`it did not respond within ${ms / 1000} s`)
+  return withinDeadline(clock, ms, () => listBackups(place), late).catch((error: unknown) => {
+    throw isPlinthError(error) && error.code === 'PLINTH_BACKUP_PLACE' ? error : fail(errorReason(error), error)
+  })
 }
 
 /** @throws PlinthError `PLINTH_BACKUP_UNKNOWN`, `PLINTH_BACKUP_DAMAGED` */

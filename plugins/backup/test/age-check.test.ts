@@ -3,31 +3,20 @@ import { join } from 'node:path'
 import { manualClock } from '@plinth/dev/testing'
 import { DirectoryDisk } from '@plinth/storage'
 import t from 'tap'
-import { AgeCheck } from '../src/age-check.ts'
+import { AgeCheck, warningsOf } from '../src/age-check.ts'
 import { backupId, type Manifest } from '../src/format.ts'
-import type { Place } from '../src/vault.ts'
+import { isBackupDue } from '../src/tasks.ts'
+import { type BackupList, listBackups, type Place, Vault } from '../src/vault.ts'
 
 const recipient = 'age1vacjxf302ke754t9tast28d0mfmjlmf4kahud6qqkhvx2uc5eeaqlg5ku3'
 const hourMs = 3_600_000
+const log = { warn: () => {} }
 
-t.test('the newest backup is checked every ten minutes', async (t) => {
-  const clock = manualClock()
-  const directory = t.testdir({})
-  const disk = new DirectoryDisk(directory, 'private', clock)
-  const place: Place = { name: directory, prefix: '', disk, isOwn: () => false }
-  const age = new AgeCheck({ place, recipient, maxAgeMs: () => 26 * hourMs, clock })
-  const warningsAfter = async (ms: number) => {
-    await clock.advance(ms)
-    await age.refresh()
-    return age.warnings
-  }
-  t.same(await warningsAfter(0), ['There is no complete backup. Run `plinth backup create`.'])
-  const createdAt = clock.now()
-  const id = backupId(createdAt)
+const manifestOf = (createdAt: number): Manifest => {
   const time = new Date(createdAt).toISOString()
-  const manifest: Manifest = {
+  return {
     format: 1,
-    id,
+    id: backupId(createdAt),
     product: 'shop',
     productVersion: '1.0.0',
     createdAt: time,
@@ -44,6 +33,23 @@ t.test('the newest backup is checked every ten minutes', async (t) => {
     earlierFailures: [],
     seconds: 1,
   }
+}
+
+t.test('the newest backup is checked every ten minutes', async (t) => {
+  const clock = manualClock()
+  const directory = t.testdir({})
+  const disk = new DirectoryDisk(directory, 'private', clock)
+  const place: Place = { name: directory, prefix: '', disk, isOwn: () => false }
+  const age = new AgeCheck({ place, recipient, maxAgeMs: () => 26 * hourMs, clock, log })
+  const warningsAfter = async (ms: number) => {
+    await clock.advance(ms)
+    await age.refresh()
+    return age.warnings.map(({ text }) => text)
+  }
+  t.same(await warningsAfter(0), ['There is no complete backup. Run `plinth backup create`.'])
+  const createdAt = clock.now()
+  const manifest = manifestOf(createdAt)
+  const { id, createdAt: time } = manifest
   await mkdir(join(directory, id))
   await writeFile(join(directory, id, 'manifest.json'), JSON.stringify(manifest))
   t.equal((await warningsAfter(1_000)).length, 1, 'the last result is valid for ten minutes')
@@ -62,10 +68,92 @@ t.test('without a recipient, nothing is checked, and an error of the disk is a w
     },
   } as unknown as Place['disk']
   const place: Place = { name: 'bucket', prefix: '', disk: failing, isOwn: () => false }
-  const unused = new AgeCheck({ place, recipient: '', maxAgeMs: () => hourMs, clock })
+  const unused = new AgeCheck({ place, recipient: '', maxAgeMs: () => hourMs, clock, log })
   await unused.refresh()
   t.same(unused.warnings, [])
-  const age = new AgeCheck({ place, recipient, maxAgeMs: () => hourMs, clock })
+  const age = new AgeCheck({ place, recipient, maxAgeMs: () => hourMs, clock, log })
   await age.refresh()
-  t.same(age.warnings, ['The backups cannot be checked: no route to host'])
+  t.strictSame(
+    age.warnings.map(({ code, text }) => [code, text]),
+    [['unavailable', 'The backups cannot be checked: The backups in bucket cannot be listed: no route to host.']],
+  )
+})
+
+t.test('a place that does not respond is a warning after a minute, and is not read twice at a time', async (t) => {
+  const clock = manualClock()
+  let reads = 0
+  const silent = {
+    async *list() {
+      reads++
+      await new Promise(() => {})
+      yield
+    },
+  } as unknown as Place['disk']
+  const place: Place = { name: 'bucket', prefix: '', disk: silent, isOwn: () => false }
+  const age = new AgeCheck({ place, recipient, maxAgeMs: () => hourMs, clock, log })
+  const checked = age.refresh()
+  void age.refresh(0)
+  await clock.advance(60_000)
+  await checked
+  t.strictSame(
+    age.warnings.map(({ code, text }) => [code, /did not respond within 60 s/.test(text)]),
+    [['unavailable', true]],
+  )
+  t.equal(reads, 1)
+})
+
+/** Lists a place with complete backups, failures and runs of dead processes, by their times. */
+async function listOf(times: { complete?: number[]; failed?: number[]; died?: number[] }): Promise<BackupList> {
+  const vault = (time: number) =>
+    new Vault({ name: '', prefix: '', disk: {} as never, isOwn: () => false }, backupId(time))
+  const failure = { failedAt: 0, code: 'PLINTH_BACKUP_TOOL', reason: 'pg_dump is missing' }
+  const run = { startedAt: 1, host: 'other', space: '', pid: 1, scratch: '' }
+  return {
+    complete: (times.complete ?? []).map(manifestOf),
+    failed: (times.failed ?? []).map((time) => [vault(time), failure]),
+    unfinished: (times.died ?? []).map((time) => [vault(time), run]),
+    damaged: [],
+  }
+}
+
+t.test('a failure after the newest backup is a warning, and an earlier one is not', async (t) => {
+  const now = Date.UTC(2026, 10, 30)
+  const codes = async (times: Parameters<typeof listOf>[0]) =>
+    warningsOf(await listOf(times), now, 26 * hourMs).map(({ code }) => code)
+  t.same(await codes({}), ['none'])
+  t.same(await codes({ failed: [now] }), ['none', 'failed'])
+  t.same(await codes({ complete: [now - hourMs] }), [])
+  t.same(await codes({ complete: [now - hourMs], failed: [now - 2 * hourMs] }), [])
+  t.same(await codes({ complete: [now - hourMs], failed: [now] }), ['failed'])
+  t.same(await codes({ complete: [now - hourMs], died: [now] }), ['failed'], 'its process died')
+  t.same(await codes({ complete: [now - 27 * hourMs], failed: [now] }), ['too-old', 'failed'])
+  const [, last] = warningsOf(await listOf({ failed: [now] }), now, 26 * hourMs)
+  t.equal(last?.text, 'The backup of 2026-11-30T00:00:00.000Z failed: pg_dump is missing')
+})
+
+t.test('a backup is due after the interval, and one hour after a failure', async (t) => {
+  const now = Date.UTC(2026, 10, 30)
+  const isDue = async (times: Parameters<typeof listOf>[0]) => isBackupDue(await listOf(times), 24 * hourMs, now)
+  t.equal(await isDue({}), true)
+  t.equal(await isDue({ complete: [now - 23 * hourMs] }), false)
+  t.equal(await isDue({ complete: [now - 24 * hourMs] }), true)
+  t.equal(await isDue({ complete: [now - 30 * hourMs], failed: [now - hourMs / 2] }), false)
+  t.equal(await isDue({ complete: [now - 30 * hourMs], failed: [now - hourMs] }), true)
+  t.equal(await isDue({ failed: [now + 400 * 24 * hourMs] }), true, 'a clock that was wrong does not stop the schedule')
+})
+
+t.test('failures and damaged manifests are listed, and the records of failures are few', async (t) => {
+  const directory = t.testdir({})
+  const disk = new DirectoryDisk(directory, 'private', manualClock())
+  const place: Place = { name: directory, prefix: '', disk, isOwn: () => false }
+  const [first, second] = [1, 2].map((time) => new Vault(place, backupId(time))) as [Vault, Vault]
+  await first.writeText('failure.json', { failedAt: 5, code: 'PLINTH_BACKUP_TOOL', reason: 'missing' })
+  await mkdir(join(directory, second.id))
+  await writeFile(join(directory, second.id, 'manifest.json'), '{}')
+  const { failed, damaged, complete, unfinished } = await listBackups(place)
+  t.same(
+    failed.map(([{ id }, { code }]) => [id, code]),
+    [[first.id, 'PLINTH_BACKUP_TOOL']],
+  )
+  t.same([damaged, complete, unfinished], [[second.id], [], []])
 })

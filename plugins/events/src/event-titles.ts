@@ -4,6 +4,8 @@ import { bilingual as text } from '@plinth/kernel'
 export const eventTitles = {
   'async-task.failed': text('Asynchronous task failed', '异步任务失败'),
   'authenticators.factor-changed': text('Second factor changed', '第二因素已变更'),
+  'backup.completed': text('Backup completed', '备份完成'),
+  'backup.failed': text('Backup failed', '备份失败'),
   'commerce.order.paid': text('Order paid', '订单已支付'),
   'commerce.order.refunded': text('Order refunded', '订单已退款'),
   'conversation.message.created': text('Conversation message', '会话消息'),

@@ -167,6 +167,27 @@ export const abuseSuspected = event(
   Type.Object({ area: name, subject: name, count: Type.Integer(), limit: Type.Integer() }),
 )
 
+/** A backup is complete and proven. */
+export const backupCompleted = event(
+  'backup.completed',
+  Type.Object({
+    backupId: number,
+    rows: amount,
+    files: amount,
+    bytes: amount,
+    seconds: Type.Number({ minimum: 0, description: 'Seconds from the beginning to the proof.' }),
+  }),
+)
+
+/** A backup failed, and nothing of it is left. */
+export const backupFailed = event(
+  'backup.failed',
+  Type.Object({
+    code: name,
+    error: Type.String({ description: 'Message for operators with masked secrets, at most 500 characters.' }),
+  }),
+)
+
 /** A queue job failed after its last attempt. */
 export const queueJobFailed = event('queue.job.failed', Type.Object({ queue: name, job: name, reason }))
 export const compensationFailed = event('compensation.command.failed', Type.Object({ command: name, reason }))

@@ -286,6 +286,8 @@ const alerts: readonly (readonly [ref: facts.EventRef, fact: object])[] = [
   [facts.forumReportStatusChanged, { reportId: 9, reporterId: 1, status: 'accepted', userId: 1 }],
   [facts.webhookEndpointFailing, endpoint],
   [facts.webhookEndpointSuspended, { ...endpoint, reason: 'gone' }],
+  [facts.backupCompleted, { backupId: '2026-11-30T02-30-00-000Z', rows: 100, files: 2, bytes: 10_000, seconds: 3 }],
+  [facts.backupFailed, { code: 'PLINTH_BACKUP_TOOL', error: reason }],
 ]
 
 onSqlite(
@@ -294,7 +296,7 @@ onSqlite(
   async (t, at) => {
     const { reported, rule, user, sent, running } = await start(t, at)
     const operator = await user('operator')
-    t.equal(alerts.length, 24 + 7)
+    t.equal(alerts.length, 24 + 9)
     const { translate } = running.service(i18n)
     for (const [ref, fact] of alerts) {
       t.same(await reported(ref, fact), [], `${ref.id}: without a rule nobody is told`)

@@ -38,7 +38,7 @@ const flow = { ...base, dedupeWindow: minute }
 
 /**
  * Built-in templates: the 24 subjects of document 2 of the specification ("Rule-based alerts are served for"), the
- * rule events of the forum, and failing webhook endpoints. A code is `<module>.<fact>`, and the module is its category. Names and texts are under
+ * rule events of the forum, failing webhook endpoints, and backups. A code is `<module>.<fact>`, and the module is its category. Names and texts are under
  * `notification-rules.alerts`.
  */
 export const ruleTemplates: readonly RuleTemplate[] = [
@@ -56,6 +56,8 @@ export const ruleTemplates: readonly RuleTemplate[] = [
   { code: 'web3.settlement.failed', ...urgent },
   { code: 'scheduler.task.failed', ...repeated },
   { code: 'async-task.failed', ...repeated },
+  { code: 'backup.completed', ...notice },
+  { code: 'backup.failed', ...urgent },
   { code: 'content-safety.review.pending', ...queue },
   { code: 'content-safety.review.rejected', ...notice },
   { code: 'install.execution.completed', ...flow, channels: databaseOrMail },

@@ -257,6 +257,7 @@ onSqlite(
           web3: ['settlement.failed'],
           scheduler: ['task.failed'],
           'async-task': ['failed'],
+          backup: ['completed', 'failed'],
           'content-safety': ['review.pending', 'review.rejected'],
           install: ['execution.completed', 'execution.failed'],
           mall: [
@@ -274,7 +275,11 @@ onSqlite(
           'live-code': ['fallback-used'],
         }
         const expected = Object.entries(subjects).flatMap(([module, facts]) => facts.map((fact) => `${module}.${fact}`))
-        t.equal(expected.length, 24 + 7, 'the 24 subjects, four more codes of the forum, suspected abuse and webhooks')
+        t.equal(
+          expected.length,
+          24 + 9,
+          'the 24 subjects, four more codes of the forum, suspected abuse, webhooks and backups',
+        )
         t.same([...codes].sort(), expected.sort())
         for (const { code, category } of templates) t.equal(category, code.split('.')[0])
         assertMembers(t, templates[0], {
