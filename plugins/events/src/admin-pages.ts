@@ -54,7 +54,7 @@ const outbox = adminList('getAdminEventsOutbox', (row) => ({
     row.text('traceId', { hidden: true, mono: true, trace: true }),
   ],
   find: ['key', 'traceId'],
-  filters: [{ name: 'status', labels }, 'type', 'key'],
+  filters: [{ name: 'status', labels }, 'type', 'key', 'traceId'],
   sort: '-createdAt',
   actions: [row.action('postAdminEventsOutboxByIdReplay', replay), row.action('postAdminEventsOutboxByIdSkip', skip)],
   bulk: [

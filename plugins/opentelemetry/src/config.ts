@@ -27,7 +27,6 @@ export const keys = {
     items: { pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+: ?[\\x21-\\x7e](?:[\\x20-\\x7e]*[\\x21-\\x7e])?$" },
     rule: { en: 'be a header name, a colon and a value in ASCII', 'zh-CN': '由请求头名称、冒号和 ASCII 值组成' },
     sensitive: true,
-    destination: ['platform.opentelemetry.endpoint'],
     scope: 'process',
   }),
   'platform.opentelemetry.service-name': key.string({
