@@ -44,6 +44,7 @@ const programs: readonly Program[] = [
   { name: 'settlement', file: 'web3/settlement.ts', minutes: 1 },
   { name: 'overload', file: 'overload/run.ts', minutes: 2 },
   { name: 'idle', file: 'idle/run.ts', minutes: 2 },
+  { name: 'tracing', file: 'tracing/run.ts', minutes: 2 },
   { name: 'growth', file: 'growth/run.ts', words: ['--rows', '100000'], minutes: 15 },
   { name: 'growth-million', file: 'growth/run.ts', minutes: 60, omitted: `${long}: a million rows` },
   { name: 'expiry-million', file: 'ledger/expiry.ts', minutes: 30, omitted: `${long}: a million lots` },

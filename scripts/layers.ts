@@ -30,6 +30,7 @@ export const layers: readonly Layer[] = [
       'scheduler',
       'storage',
       'storage-s3',
+      'opentelemetry',
       'mail',
       'sms',
     ],

@@ -7,7 +7,7 @@ export interface Proof {
   /** Typical duration on two cores with nothing else running. */
   readonly minutes: number
   /** CI runs the proofs of group `day modulo groupCount`. The day is the number of days since 1970-01-01 in UTC. */
-  readonly group: 0 | 1 | 2 | 3
+  readonly group: 0 | 1 | 2 | 3 | 4
   /** Globs of the paths whose change concerns the proof. */
   readonly paths: readonly string[]
   /** Globs of test files. They run with `PLINTH_TEST_PROOF=1`; a file of `npm test` then runs its long form. */
@@ -17,7 +17,7 @@ export interface Proof {
 }
 
 /** Number of groups. On one day, the proofs of one group run. */
-export const groupCount = 4
+export const groupCount = 5
 
 const everyTest = ['{config-schema,dev/test,kernel/test,migrations,plugins,examples,test}/**/*.test.ts']
 
@@ -185,6 +185,19 @@ export const proofs: Readonly<Record<string, Proof>> = {
     group: 2,
     paths: ['test/planted-faults/**', 'test/fixtures/product-process.ts'],
     files: ['test/{doctor-and-start,left-out-plugins,personal-data-commands,product}.proof.ts'],
+  },
+  tracing: {
+    proves:
+      'A request and the webhook that another process sent are one trace, whose id leads to the rows of the request.',
+    minutes: 1,
+    group: 4,
+    paths: [
+      'plugins/{opentelemetry,events,webhooks,outgoing-http}/src/**',
+      'plugins/http/src/server/**',
+      'plugins/{opentelemetry,webhooks}/test/fixtures/**',
+      'test/fixtures/traced-*.ts',
+    ],
+    files: ['test/tracing.proof.ts'],
   },
   s3: {
     proves:

@@ -27,6 +27,7 @@ const allowed: Readonly<Record<string, string>> = {
   'plugins/notification-channels/src/webhook/plugin.ts': 'signatures for other services; deadlines',
   'plugins/notification-channels/src/websocket/plugin.ts': 'connections of this process',
   'plugins/notification/src/plugin.ts': 'products without a database',
+  'plugins/opentelemetry/src/plugin.ts': 'deadline of the stop',
   'plugins/outgoing-http/src/plugin.ts': 'deadlines',
   'plugins/rate-limit-stores/src/local-token-bucket.ts': 'limits in memory',
   'plugins/rate-limit-stores/src/memory.ts': 'limits in memory',

@@ -40,6 +40,7 @@ const decisions: Readonly<Record<string, 'process' | 'state' | 'nowhere' | 'lock
   'platform.notification.channels.mail.unsubscribe-key': 'process',
   'platform.notification.channels.mail.unsubscribe-secret': 'state',
   'platform.open-platform.security.secret-key': 'state',
+  'platform.opentelemetry.headers': 'process',
   // Each secret contains the issuer and the client for which it was entered. The plugin compares them.
   'platform.sign-in-oidc.client-secrets': 'nowhere',
   'platform.sign-in-oidc.token-key': 'state',

@@ -1,4 +1,5 @@
 import { defineProduct } from '@plinth/kernel'
+import opentelemetry from '@plinth/opentelemetry'
 import { commerce } from '@plinth/presets/commerce'
 import { notifications } from '@plinth/presets/notifications'
 import { operations } from '@plinth/presets/operations'
@@ -12,6 +13,7 @@ export default defineProduct({
   name: 'quickstart',
   plugins: [
     ...platform,
+    opentelemetry,
     storageS3,
     ...operations,
     ...notifications,

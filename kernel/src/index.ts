@@ -123,6 +123,17 @@ export {
   type StoreContext,
 } from './contracts/rate-limit-store.ts'
 export {
+  inSpan,
+  type Span,
+  type SpanAttributes,
+  type SpanKind,
+  type SpanOptions,
+  type Tracer,
+  type Tracing,
+  traceIdOfParent,
+  tracing,
+} from './contracts/tracing.ts'
+export {
   type BusinessCode,
   BusinessError,
   type BusinessErrorOptions,

@@ -595,8 +595,11 @@ t.test(
     )
     for (const { id, path, ways, isPaged, canCount } of lookups)
       for (const { parameter, schema } of ways) {
+        const typed = ['42', 'ab', '4bf92f3577b34da6a3ce929d0e0e4736']
+        const isTyped = (text: string) =>
+          schema.type === 'integer' ? /^\d+$/.test(text) : new RegExp(schema.pattern ?? '^[a-z]', 'u').test(text)
         const query = {
-          [parameter]: schema.type === 'integer' ? '42' : 'ab',
+          [parameter]: typed.find(isTyped) ?? '',
           ...(isPaged ? { size: '5' } : {}),
           ...(canCount ? { count: 'none' } : {}),
         }

@@ -36,6 +36,8 @@ export const columnOptions = {
      * the value are appended. If this member is empty, there is no link.
      */
     opens: optional(record({ base: named('text'), path: text })),
+    /** If true, the value is a trace id. It links to the tracing system if the operator configured an address. */
+    trace: optional(flag),
   },
   /** Shows a time in the time zone of the site. With `link`, it opens the page of the row. */
   time: { link },

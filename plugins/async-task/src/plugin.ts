@@ -13,7 +13,7 @@ import { events } from '@plinth/events'
 import { http, metrics } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { accounts, identity } from '@plinth/iam'
-import { auditTexts, definePlugin, healthCheck, kernel, optional, personalData } from '@plinth/kernel'
+import { auditTexts, definePlugin, healthCheck, kernel, optional, personalData, tracing } from '@plinth/kernel'
 import { instanceName, pluginData } from '@plinth/kernel/host'
 import { sharedStore } from '@plinth/shared-store'
 import { storage } from '@plinth/storage'
@@ -53,6 +53,7 @@ export default definePlugin({
     sharedStore: optional(sharedStore),
     identity: optional(identity),
     accounts: optional(accounts),
+    tracing: optional(tracing),
   },
   provides: [asyncTasks],
   contributes: [
@@ -135,6 +136,7 @@ export default definePlugin({
       isActiveOwner,
       metrics: counts,
       redact,
+      tracer: services.tracing?.tracer,
       onEnded: wake,
       deadlineMs: () => config.get('platform.async-task.deadline'),
     })

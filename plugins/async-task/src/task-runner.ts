@@ -2,7 +2,7 @@ import { LeasedRuns, type LeaseTimeLimits } from '@plinth/coordination'
 import type { Database } from '@plinth/database'
 import { fitsSchema } from '@plinth/events'
 import type { Accounts } from '@plinth/iam'
-import { type Clock, errorReason, type Logger, omitUndefined } from '@plinth/kernel'
+import { type Clock, errorReason, inSpan, type Logger, omitUndefined, type Tracer } from '@plinth/kernel'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { Artifacts } from './artifacts.ts'
 import type { TaskFailure, TaskLane } from './contract.ts'
@@ -36,6 +36,7 @@ interface RunnerDependencies {
   readonly redact: (text: string) => string
   readonly isActiveOwner: IsActiveOwner
   readonly onEnded: () => void
+  readonly tracer?: Tracer | undefined
 }
 
 interface Ended {
@@ -109,11 +110,13 @@ export class TaskRunner {
 
   /** Calls the handler. Returns the end of the task, or `undefined` if the task is queued again. */
   async #execute(row: TaskRow, claim: Claim, run: LeasedTaskRun): Promise<Ended | undefined> {
-    const { redact, log } = this.#parts
+    const { redact, log, tracer } = this.#parts
     const about = { taskId: row.id, type: row.type }
     const ended = new AbortController()
     let thrown: { readonly error: unknown } | undefined
-    const call = this.#call(row, claim, run).catch((error: unknown) => {
+    const span = { kind: 'consumer', startsTrace: true, attributes: { 'plinth.task_id': row.id } } as const
+    const handle = () => this.#call(row, claim, run)
+    const call = inSpan(tracer, `task ${row.type}`, span, handle).catch((error: unknown) => {
       thrown = { error }
     })
     this.#limit(run, ended.signal)

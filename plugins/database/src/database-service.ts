@@ -8,9 +8,11 @@ import {
   type Clock,
   errorReason,
   type HealthReport,
+  inSpan,
   isPlinthError,
   type Logger,
   RepeatedFailureLog,
+  type Tracer,
 } from '@plinth/kernel'
 import {
   type Development,
@@ -64,6 +66,7 @@ interface DatabaseServiceOptions {
   readonly isCommand?: boolean
   /** If set, the database uses the time of this clock instead of its own time. */
   readonly followedClock?: FollowedClock | undefined
+  readonly tracer?: Tracer | undefined
   readonly log: Logger
 }
 
@@ -270,7 +273,10 @@ export class DatabaseService implements Database {
     // A running product has reserved ids already. A command connects and reserves ids only when it writes.
     await this.reserveIds()
     const limit: Limit = { ms, endsAt: undefined, signal }
-    const { answer, hooks } = await retryOnConflict(() => attempt(limit))
+    const span = { kind: 'client', attributes: { 'db.system.name': this.dialect } } as const
+    const { answer, hooks } = await inSpan(this.#options.tracer, 'transaction', span, () =>
+      retryOnConflict(() => attempt(limit)),
+    )
     for (const hook of hooks) await this.#runHook(hook)
     return answer
   }

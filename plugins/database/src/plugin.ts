@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import type { PluginDataStore } from '@plinth/kernel'
-import { definePlugin, healthCheck, kernel, optional } from '@plinth/kernel'
+import { definePlugin, healthCheck, kernel, optional, tracing } from '@plinth/kernel'
 import { manifestEntries, nodeEnvironmentOf, pluginData, startSummary, upgradeSteps } from '@plinth/kernel/host'
 import type { MigrationProgress } from '@plinth/migrations'
 import { databaseKeys, readConnectionSettings } from './config.ts'
@@ -35,7 +35,7 @@ export default definePlugin({
   version: '1.0.0',
   kernel: '^1.0.0',
   implements: ['entities', 'migrations'],
-  requires: { kernel, followedClock: optional(followedClock) },
+  requires: { kernel, followedClock: optional(followedClock), tracing: optional(tracing) },
   provides: [database, databaseSecret, moveContext],
   contributes: [healthCheck, manifestEntries, pluginData, startSummary, upgradeSteps],
   config: databaseKeys,
@@ -91,6 +91,7 @@ export default definePlugin({
       development: isProduction ? undefined : { project: ctx.root, isRecorded: isDev },
       isCommand: !isServer,
       followedClock: ctx.services.followedClock,
+      tracer: ctx.services.tracing?.tracer,
       log: ctx.log,
     })
     const { clock } = service

@@ -51,9 +51,10 @@ const outbox = adminList('getAdminEventsOutbox', (row) => ({
     row.text('lastError'),
     row.time('nextAt', { hidden: true }),
     row.time('finishedAt', { hidden: true }),
+    row.text('traceId', { hidden: true, mono: true, trace: true }),
   ],
-  find: ['key'],
-  filters: [{ name: 'status', labels }, 'type', 'key'],
+  find: ['key', 'traceId'],
+  filters: [{ name: 'status', labels }, 'type', 'key', 'traceId'],
   sort: '-createdAt',
   actions: [row.action('postAdminEventsOutboxByIdReplay', replay), row.action('postAdminEventsOutboxByIdSkip', skip)],
   bulk: [
@@ -84,6 +85,7 @@ const event = adminDetail('getAdminEventsOutboxById', (it) => ({
         it.time('nextAt'),
         it.time('finishedAt'),
         it.text('lastError'),
+        it.text('traceId', { mono: true, trace: true }),
       ],
     },
     {

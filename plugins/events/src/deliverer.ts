@@ -6,7 +6,17 @@ import {
   startLeaseRenewal,
 } from '@plinth/coordination'
 import type { Database } from '@plinth/database'
-import { type Clock, errorReason, fitTextToColumn, type Logger, RepeatedFailureLog } from '@plinth/kernel'
+import {
+  type Clock,
+  errorReason,
+  fitTextToColumn,
+  inSpan,
+  type Logger,
+  RepeatedFailureLog,
+  type Span,
+  type SpanOptions,
+  type Tracer,
+} from '@plinth/kernel'
 import { type EventLane, type EventRef, outboxDeliveryFailed, type PublishOptions } from './contract.ts'
 import type { EventRow } from './entities.ts'
 import { type HandlerRegistry, laneOf } from './handler-registry.ts'
@@ -51,6 +61,7 @@ interface DelivererDependencies {
   readonly random: () => number
   readonly clock: Clock
   readonly log: Logger
+  readonly tracer?: Tracer | undefined
 }
 
 interface Work {
@@ -72,6 +83,8 @@ interface Calls {
 }
 
 const maxReasonLength = 500
+/** A delivery that begins later than this after its event, in milliseconds, is a trace of its own. */
+const maxTraceAgeMs = 300_000
 
 /** Compares the name instead of the class, because another copy of this package may have created the error. */
 const postponedMsOf = (error: unknown): number | undefined => {
@@ -106,12 +119,29 @@ export class Deliverer {
     const claim = await store.claim(event, settings.leaseMs)
     if (claim === undefined) return 'postponed'
     const work = { event, claim, claimedAt, settings, stop }
-    const outcome = await this.#take(work).catch((error: unknown): Outcome => {
-      if (error instanceof LeaseLostError) return 'postponed'
-      throw error
-    })
+    const take = async (span?: Span): Promise<Outcome> => {
+      const outcome = await this.#take(work).catch((error: unknown): Outcome => {
+        if (error instanceof LeaseLostError) return 'postponed'
+        throw error
+      })
+      span?.setAttributes({ 'plinth.outcome': outcome })
+      return outcome
+    }
+    const outcome = await inSpan(this.#parts.tracer, `deliver ${event.type}`, this.#spanOf(event), take)
     if (outcome !== 'handed-over') count(event.type, outcome)
     return outcome
+  }
+
+  /** A first attempt soon after the event belongs to the trace of the event. A later one is a new trace that refers to it. */
+  #spanOf({ id, type, attempts, createdAt, traceparent }: EventRow): SpanOptions {
+    const isSoon = attempts === 0 && this.#parts.clock.now() - createdAt.getTime() <= maxTraceAgeMs
+    const place = isSoon ? { parent: traceparent } : { link: traceparent, isOwnLink: true }
+    const attributes = {
+      'messaging.destination.name': type,
+      'messaging.message.id': String(id),
+      'plinth.attempt': attempts + 1,
+    }
+    return { kind: 'consumer', startsTrace: true, ...place, attributes }
   }
 
   async #take(work: Work): Promise<Outcome> {

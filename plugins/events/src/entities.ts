@@ -51,6 +51,8 @@ export const EventRow = defineEntity({
     /** Token of the claim under which the event is being delivered. */
     leaseToken: column.text(36).nullable(),
     lastError: column.text(500).nullable(),
+    /** Position in the trace in which the event was published (W3C Trace Context). */
+    traceparent: column.text(55).nullable(),
     createdAt: column.timestamp(),
     finishedAt: column.timestamp().nullable(),
   },

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { FilterQuery } from '@mikro-orm/core'
 import { type LabelSource, maxLabels } from '@plinth/admin'
 import { type Database, findPage, type PageWindow } from '@plinth/database'
 import { bulkResultOf } from '@plinth/http'
@@ -12,6 +13,7 @@ interface OutboxFilter {
   readonly status?: OutboxState | undefined
   readonly type?: string | undefined
   readonly key?: string | undefined
+  readonly traceId?: string | undefined
 }
 
 interface OutboxAdminDependencies {
@@ -126,8 +128,10 @@ export class OutboxAdmin {
   }
 }
 
-const conditionOf = ({ status, type, key }: OutboxFilter) =>
-  omitUndefined<Partial<EventRow>>({ status, type, streamKey: key })
+const conditionOf = ({ status, type, key, traceId }: OutboxFilter): FilterQuery<EventRow> & object => {
+  const traceparent = traceId === undefined ? undefined : { $like: `00-${traceId}-%` }
+  return omitUndefined<FilterQuery<EventRow> & object>({ status, type, streamKey: key, traceparent } as never)
+}
 
 /** Names of events: their types. */
 export const eventLabels = (db: Database): LabelSource => {

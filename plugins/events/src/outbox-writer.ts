@@ -1,6 +1,6 @@
 import type { DatabaseTime, SqlTerm } from '@plinth/coordination'
 import { type Database, insertOrAddToRows, insertRow, sqlValue } from '@plinth/database'
-import type { Clock } from '@plinth/kernel'
+import { type Clock, inSpan, type Tracer } from '@plinth/kernel'
 import type { EventLane, EventRef, PublishOptions } from './contract.ts'
 import { eventsError } from './declarations.ts'
 import { dueImmediatelyTime, EventRow, StreamRow } from './entities.ts'
@@ -23,6 +23,7 @@ interface OutboxWriterDependencies {
   readonly isUnheard: (type: string) => boolean
   readonly passed: (type: string) => void
   readonly laneOf: (type: string) => EventLane
+  readonly tracer?: Tracer | undefined
 }
 
 /** Writes events to the outbox. */
@@ -46,7 +47,10 @@ export class OutboxWriter {
     const text = encodePayload(ref, payload)
     return this.#parts.db.transactional((em) => {
       const before = this.#writing.get(em) ?? Promise.resolve()
-      const write = before.then(() => this.#insert(ref.id, text, { key, order }, scheduledFor))
+      const span = { kind: 'producer', attributes: { 'messaging.destination.name': ref.id } } as const
+      const write = inSpan(this.#parts.tracer, `publish ${ref.id}`, span, () =>
+        before.then(() => this.#insert(ref.id, text, { key, order }, scheduledFor)),
+      )
       this.#writing.set(
         em,
         write.catch(() => undefined),
@@ -74,7 +78,7 @@ export class OutboxWriter {
     { key, order }: { readonly key: string | undefined; readonly order: 'commit' | 'publication' },
     scheduledFor: SqlTerm | undefined,
   ): Promise<number> {
-    const { db, clock, committed, isUnheard, passed, laneOf } = this.#parts
+    const { db, clock, committed, isUnheard, passed, laneOf, tracer } = this.#parts
     const now = new Date(clock.now())
     const isDone = isUnheard(type)
     const lane = laneOf(type)
@@ -99,6 +103,7 @@ export class OutboxWriter {
       notBefore: scheduledFor === undefined ? null : sqlValue<Date>(scheduledFor),
       createdAt: now,
       finishedAt,
+      traceparent: tracer?.traceparent ?? null,
     })
     const hint = key === undefined ? { id, lane } : { key, lane }
     db.afterCommit(() => (isDone ? passed(type) : committed(scheduledFor === undefined ? hint : undefined)))

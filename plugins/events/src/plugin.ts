@@ -2,7 +2,7 @@ import { backOffice, labelSources } from '@plinth/admin'
 import { databaseTime, WakeUpSignal } from '@plinth/coordination'
 import { database, type WithDatabase } from '@plinth/database'
 import { http, metrics } from '@plinth/http'
-import { auditTexts, definePlugin, kernel, optional, personalData } from '@plinth/kernel'
+import { auditTexts, definePlugin, kernel, optional, personalData, tracing } from '@plinth/kernel'
 import { pluginData } from '@plinth/kernel/host'
 import { sharedStore } from '@plinth/shared-store'
 import { needsAttention, outboxTiles, pages } from './admin-pages.ts'
@@ -20,6 +20,7 @@ import { indexEventOrder } from './migrations/0002-index-turns.ts'
 import { indexFilters } from './migrations/0003-index-filters.ts'
 import { scheduleEvents } from './migrations/0004-schedule-events.ts'
 import { addLanes } from './migrations/0005-add-lanes.ts'
+import { addTraceparent } from './migrations/0006-add-traceparent.ts'
 import { eventLabels, OutboxAdmin } from './outbox-admin.ts'
 import { OutboxStore } from './outbox-store.ts'
 import { OutboxWriter } from './outbox-writer.ts'
@@ -35,7 +36,14 @@ export default definePlugin({
   version: '1.0.0',
   businessErrors: [businessError],
   kernel: '^1.0.0',
-  requires: { kernel, database, http: optional(http), metrics: optional(metrics), sharedStore: optional(sharedStore) },
+  requires: {
+    kernel,
+    database,
+    http: optional(http),
+    metrics: optional(metrics),
+    sharedStore: optional(sharedStore),
+    tracing: optional(tracing),
+  },
   provides: [events],
   contributes: [
     auditTexts.of(audited),
@@ -47,13 +55,14 @@ export default definePlugin({
   config: keys,
   configGroups: { events: { en: 'Events', 'zh-CN': '事件' } },
   permissions,
-  migrations: [createOutbox, indexEventOrder, indexFilters, scheduleEvents, addLanes],
+  migrations: [createOutbox, indexEventOrder, indexFilters, scheduleEvents, addLanes, addTraceparent],
   entities,
   messages,
   scheduledTasks: [purgeOutbox],
   setup({ services, config, log, redact, roles, provide, contribute, onReady, onDrain, onStop }) {
     const { kernel, database: db, http, metrics, sharedStore } = services
     const { clock } = db
+    const tracer = services.tracing?.tracer
     const handlerDeadlineMs = () => config.get('platform.events.handler-deadline')
     const leaseMs = config.get('platform.events.dispatcher.lease')
 
@@ -82,6 +91,7 @@ export default definePlugin({
       isUnheard: (type) => dispatcher?.isRunning === true && !handlers.knows(type),
       passed: (type) => count(type, 'delivered'),
       laneOf: (type) => handlers.laneOf(type),
+      tracer,
     })
     const deliverer = new Deliverer({
       db,
@@ -92,6 +102,7 @@ export default definePlugin({
       random: Math.random,
       clock,
       log,
+      tracer,
       publish: (ref, payload, options) => writer.publish(ref, payload, options),
       settings: () => ({
         leaseMs,

@@ -17,6 +17,7 @@ import {
   routesWith,
   sortQuery,
   Type,
+  traceId,
   withDescription,
 } from '@plinth/http'
 import {
@@ -25,6 +26,7 @@ import {
   auditFieldsOfCaller,
   type Kernel,
   type Logger,
+  traceIdOfParent,
   writeAuditEntry,
 } from '@plinth/kernel'
 import { permissionCodes } from './declarations.ts'
@@ -47,6 +49,7 @@ const eventView = Type.Object({
   lastError: nullable(Type.String()),
   createdAt: instant,
   finishedAt: nullable(instant),
+  traceId: withDescription(nullable(Type.String()), 'Trace in which the event was published.'),
 })
 const eventDetail = Type.Object({
   ...eventView.properties,
@@ -81,6 +84,7 @@ const viewOf = (event: EventRow) => ({
   lastError: event.lastError ?? null,
   createdAt: event.createdAt.toISOString(),
   finishedAt: event.finishedAt?.toISOString() ?? null,
+  traceId: traceIdOfParent(event.traceparent) ?? null,
 })
 
 interface OutboxRouteDependencies {
@@ -157,6 +161,7 @@ export const outboxRoutes = [
         status: Type.Optional(state),
         type: Type.Optional(line(128, { minLength: 1 })),
         key: Type.Optional(line(200, { minLength: 1 })),
+        traceId: Type.Optional(traceId),
       }),
     },
     response: listPage(eventView),

@@ -5,6 +5,7 @@ import {
   kernel,
   type ManifestEntries,
   optional,
+  tracing,
   type UpgradeStep,
 } from '@plinth/kernel'
 import { site } from '@plinth/site'
@@ -19,6 +20,7 @@ export const requires = {
   i18n: optional(i18n),
   site: optional(site),
   database: optional(databaseWaitMetrics),
+  tracing: optional(tracing),
 } as const
 
 export const commands: readonly CommandDeclaration<{ requires: typeof requires; provides: readonly [typeof http] }>[] =

@@ -49,7 +49,7 @@ export function createHttpService(probes: readonly Route[], settings: ServiceSet
   let readUrl: () => string | undefined = () => undefined
 
   const registryWithProbes = () => {
-    const registry = new RouteRegistry()
+    const registry = new RouteRegistry(settings.tracer)
     for (const probe of probes) registry.add(owner, probe, undefined)
     return registry
   }

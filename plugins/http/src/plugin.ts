@@ -106,6 +106,7 @@ export default definePlugin({
       translate,
       durationsOf: hasMetrics ? createRequestDurations(registry) : undefined,
       clock,
+      tracer: services.tracing?.tracer,
       log,
       logOf: (plugin) => services.kernel.logOf(plugin),
     })

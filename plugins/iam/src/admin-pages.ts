@@ -272,9 +272,17 @@ const audit = adminList('getAdminIamAudits', (row) => ({
     row.text('reason'),
     row.text('targetKind', { hidden: true }),
     row.text('clientIp', { hidden: true }),
-    row.text('traceId', { hidden: true, mono: true }),
+    row.text('traceId', { hidden: true, mono: true, trace: true }),
   ],
-  filters: [{ name: 'actor', options: { labels: 'iam.actor' } }, 'action', 'targetType', 'targetId', 'targetName'],
+  find: ['traceId'],
+  filters: [
+    { name: 'actor', options: { labels: 'iam.actor' } },
+    'action',
+    'targetType',
+    'targetId',
+    'targetName',
+    'traceId',
+  ],
   live: ['iam_audit'],
 }))
 
@@ -292,7 +300,7 @@ const auditEntry = adminDetail('getAdminIamAuditsById', (it) => ({
         it.text('targetKind'),
         it.text('reason'),
         it.text('clientIp'),
-        it.text('traceId', { mono: true }),
+        it.text('traceId', { mono: true, trace: true }),
       ],
     },
     {
@@ -328,7 +336,7 @@ const loginAudit = adminList('getAdminIamLoginAudits', (row) => ({
     row.count('attempts'),
     row.text('clientIp'),
     row.text('userAgent', { hidden: true }),
-    row.text('traceId', { hidden: true, mono: true }),
+    row.text('traceId', { hidden: true, mono: true, trace: true }),
   ],
   filters: ['success', 'clientIp', { name: 'userId', options: { labels: 'iam.user', title: text('User', '用户') } }],
   live: ['iam_login_audit'],

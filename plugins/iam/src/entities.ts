@@ -227,6 +227,7 @@ export const Audit = defineEntity({
     { properties: ['targetType', 'id'] },
     { properties: ['actor', 'id'] },
     { properties: ['action', 'id'] },
+    { properties: ['traceId', 'id'] },
   ],
   properties: {
     id: column.primaryKey(),

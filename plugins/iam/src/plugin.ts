@@ -41,6 +41,7 @@ import { storeProofs } from './migrations/0012-store-proofs.ts'
 import { storeSessionProofs } from './migrations/0013-store-session-proofs.ts'
 import { createApiTokens } from './migrations/0014-create-api-tokens.ts'
 import { prepareFactors } from './migrations/0015-prepare-factors.ts'
+import { indexTraceIds } from './migrations/0016-index-trace-ids.ts'
 import { type Parts, resolvers } from './parts.ts'
 import { assertHashIsFast } from './passwords/password-hash.ts'
 import { iamTables } from './personal-data/iam-tables.ts'
@@ -103,6 +104,7 @@ export default definePlugin({
     storeSessionProofs,
     createApiTokens,
     prepareFactors,
+    indexTraceIds,
   ],
   entities,
   messages,

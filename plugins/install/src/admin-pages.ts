@@ -207,7 +207,7 @@ const audit = adminList('getAdminInstallAuditLogs', (row) => ({
       { title: text('Installation run', '安装过程'), hidden: true },
     ),
     row.text('userAgent', { hidden: true }),
-    row.text('traceId', { hidden: true, mono: true }),
+    row.text('traceId', { hidden: true, mono: true, trace: true }),
   ],
   search: 'keyword',
   filters: [{ name: 'status', labels }, 'action'],
@@ -232,7 +232,7 @@ const auditEntry = adminDetail('getAdminInstallAuditLogsById', (it) => ({
           { title: text('Installation run', '安装过程') },
         ),
         it.text('userAgent'),
-        it.text('traceId', { mono: true }),
+        it.text('traceId', { mono: true, trace: true }),
       ],
     },
     {

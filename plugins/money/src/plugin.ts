@@ -2,7 +2,7 @@ import { adminPages, amountUnits, attention, labelSources } from '@plinth/admin'
 import { asyncTasks } from '@plinth/async-task'
 import { database, type WithDatabase } from '@plinth/database'
 import { http } from '@plinth/http'
-import { auditTexts, bilingual, dataCheck, definePlugin, optional, personalData } from '@plinth/kernel'
+import { auditTexts, bilingual, dataCheck, definePlugin, optional, personalData, tracing } from '@plinth/kernel'
 import { site } from '@plinth/site'
 import { ledgerPages, needsAttention, reconciliationPages } from './admin-pages.ts'
 import { keys } from './config.ts'
@@ -44,7 +44,13 @@ export default definePlugin({
   version: '1.0.0',
   businessErrors: [businessError],
   kernel: '^1.0.0',
-  requires: { database, http: optional(http), site: optional(site), tasks: optional(asyncTasks) },
+  requires: {
+    database,
+    http: optional(http),
+    site: optional(site),
+    tasks: optional(asyncTasks),
+    tracing: optional(tracing),
+  },
   provides: [ledger, reconciliations],
   extensionPoints: [ledgerAssets, ledgerKinds],
   contributes: [
@@ -76,7 +82,8 @@ export default definePlugin({
     const engine = new PostingEngine({ db, clock, assets, accounts, journals, debts })
     contribute(amountUnits, 'money', () => assets.all)
     const reader = new LedgerReader(db, assets, clock)
-    const books = new LedgerService({ db, assets, kinds, accounts, engine, journals, debts, reader })
+    const tracer = services.tracing?.tracer
+    const books = new LedgerService({ db, assets, kinds, accounts, engine, journals, debts, reader, tracer })
     const reconciler = new Reconciler({ db, clock, assets, accounts })
     provide(ledger, books)
     provide(reconciliations, reconciler)

@@ -95,7 +95,7 @@ const sendLog = adminList('getNotificationSendLogs', (row) => ({
     row.time('nextAttemptAt', { hidden: true }),
     row.text('provider', { hidden: true, mono: true }),
     row.text('template', { mono: true, hidden: true }),
-    row.text('traceId', { mono: true, hidden: true }),
+    row.text('traceId', { mono: true, hidden: true, trace: true }),
   ],
   find: ['notificationId'],
   filters: [
@@ -186,7 +186,7 @@ const send = adminDetail('getNotificationSendLogsById', (it) => ({
           { title: text('Message', '消息') },
         ),
         it.text('messageId', { mono: true }),
-        it.text('traceId', { mono: true }),
+        it.text('traceId', { mono: true, trace: true }),
       ],
     },
     {

@@ -124,6 +124,7 @@ export default definePlugin({
       redact,
       settings,
       meter,
+      tracer: services.tracing?.tracer,
       countLost: lost?.countLost,
       channels: contributions(notificationChannel),
       contributor: (code: string) => contributor(notificationChannel, code),

@@ -16,6 +16,8 @@ import {
   optional,
   type Resolvers,
   type ServicesOf,
+  type Tracer,
+  tracing,
 } from '@plinth/kernel'
 import { site } from '@plinth/site'
 import { templates } from '@plinth/template'
@@ -51,6 +53,7 @@ export const requires = {
   i18n: optional(i18n),
   site: optional(site),
   templates: optional(templates),
+  tracing: optional(tracing),
 } as const
 
 /** Objects that the setup of the plugin passes in. */
@@ -67,6 +70,7 @@ interface Given
   readonly contributor: (code: string) => string | undefined
   readonly settings: NotificationSettings
   readonly meter: SendMeter | undefined
+  readonly tracer?: Tracer | undefined
 }
 
 export interface NotificationServices extends Given, Pick<OutgoingDependencies, 'hintText' | 'subjectOf'> {

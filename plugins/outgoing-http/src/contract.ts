@@ -15,6 +15,11 @@ export interface OutgoingRequest {
   readonly signal?: AbortSignal
   /** Maximum number of bytes of the body. Default: `platform.outgoing-http.max-response-size`. */
   readonly maxResponseBytes?: number
+  /**
+   * True to send `traceparent` (W3C Trace Context) of the current trace, which lets the receiver recognise requests of
+   * one trace. Default: only to the hosts of `platform.opentelemetry.shown-to`.
+   */
+  readonly showsTrace?: boolean
 }
 
 /** The response with any status. Redirects are returned and not followed. */

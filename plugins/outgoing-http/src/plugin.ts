@@ -1,18 +1,19 @@
 import { lookup } from 'node:dns'
 import { metrics } from '@plinth/http'
-import { definePlugin, kernel, type ManifestEntries, optional, type Plugin } from '@plinth/kernel'
+import { definePlugin, kernel, type ManifestEntries, optional, type Plugin, tracing } from '@plinth/kernel'
 import { manifestEntries, unwrapOptional } from '@plinth/kernel/host'
 import { OutgoingHttpClient } from './client.ts'
 import { keys } from './config.ts'
 import { type OutgoingHttp, OutgoingHttpError, outgoingHttp } from './contract.ts'
 import { outgoingMetrics } from './metrics.ts'
+import { tracedClient } from './traced-client.ts'
 
 /** Sends all HTTP requests whose address a user can choose. */
 export default definePlugin({
   id: 'outgoing-http',
   version: '1.0.0',
   kernel: '^1.0.0',
-  requires: { kernel, metrics: optional(metrics) },
+  requires: { kernel, metrics: optional(metrics), tracing: optional(tracing) },
   provides: [outgoingHttp],
   contributes: [manifestEntries],
   config: keys,
@@ -39,7 +40,9 @@ export default definePlugin({
     const { plugins } = services.kernel
     provideEach(outgoingHttp, (consumer) => {
       const limited = restrictToHosts(allowedHostsOf(plugins, consumer.id), client)
-      return measured?.measuring(limited, consumer) ?? limited
+      const counted = measured?.measuring(limited, consumer) ?? limited
+      const tracer = services.tracing?.tracer
+      return tracer === undefined ? counted : tracedClient(counted, tracer)
     })
     contribute(manifestEntries, 'outgoing-hosts', () => hostEntries(plugins))
   },

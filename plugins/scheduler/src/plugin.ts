@@ -10,7 +10,7 @@ import {
 import { database } from '@plinth/database'
 import { events } from '@plinth/events'
 import { http, metrics } from '@plinth/http'
-import { auditTexts, definePlugin, healthCheck, kernel, optional } from '@plinth/kernel'
+import { auditTexts, definePlugin, healthCheck, kernel, optional, tracing } from '@plinth/kernel'
 import { declaredTasks, instanceName, pluginData } from '@plinth/kernel/host'
 import { sharedStore } from '@plinth/shared-store'
 import { needsAttention, pages } from './admin-pages.ts'
@@ -44,6 +44,7 @@ export default definePlugin({
     metrics: optional(metrics),
     events: optional(events),
     sharedStore: optional(sharedStore),
+    tracing: optional(tracing),
   },
   provides: [scheduler],
   contributes: [
@@ -110,6 +111,7 @@ export default definePlugin({
       clock,
       log,
       redact,
+      tracer: services.tracing?.tracer,
       metrics: counts,
       onEnded: wake,
       publishFailure: services.events && createFailurePublisher(services.events, db),

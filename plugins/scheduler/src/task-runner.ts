@@ -1,7 +1,7 @@
 import { LeasedRun, LeasedRuns, type LeaseTimeLimits } from '@plinth/coordination'
 import { type Database, type DatabaseClock, exactInteger } from '@plinth/database'
 import type { Events } from '@plinth/events'
-import { errorReason, fitTextToColumn, type Logger } from '@plinth/kernel'
+import { errorReason, fitTextToColumn, inSpan, type Logger, type Tracer } from '@plinth/kernel'
 import type { BoundScheduledTask } from '@plinth/kernel/host'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import { type RunOutcome, scheduledTaskFailed } from './contract.ts'
@@ -77,6 +77,7 @@ interface RunnerDependencies {
   readonly publishFailure: PublishFailure | undefined
   readonly historySize: () => number
   readonly onEnded: () => void
+  readonly tracer?: Tracer | undefined
 }
 
 const maxErrorLength = 500
@@ -135,7 +136,7 @@ export class TaskRunner {
   }
 
   async #execute(task: BoundScheduledTask, run: LeasedRun): Promise<RunEnd> {
-    const { clock, log, redact } = this.#parts
+    const { clock, log, redact, tracer } = this.#parts
     const { signal } = run
     const startedAt = clock.monotonic()
     const end = (outcome: RunOutcome, error: string | null = null): RunEnd => ({
@@ -146,7 +147,8 @@ export class TaskRunner {
     // While the task was claimed, the instance began to stop, or too much of the lease passed.
     if (signal.aborted) return end('aborted')
     try {
-      await task.run(signal)
+      const span = { startsTrace: true, attributes: { 'plinth.plugin': task.plugin } }
+      await inSpan(tracer, `scheduled task ${task.name}`, span, async () => task.run(signal))
       return end('succeeded')
     } catch (error) {
       log.error({ task: task.name, err: error }, 'scheduled task failed')

@@ -67,7 +67,7 @@ const history = adminList('getAdminSystemConfigHistory', (row) => ({
     row.text('version'),
     row.status('origin', tones, { hidden: true, labels }),
     row.flag('sensitive', { hidden: true }),
-    row.text('traceId', { hidden: true, mono: true }),
+    row.text('traceId', { hidden: true, mono: true, trace: true }),
   ],
   filters: [
     { name: 'key', options: { labels: key.labels } },
@@ -128,7 +128,7 @@ const entry = adminDetail('getAdminSystemConfigHistoryById', (it) => ({
         it.reference('actorUserId', user, { title: userTitle }),
         it.text('reason'),
         it.flag('sensitive'),
-        it.text('traceId', { mono: true }),
+        it.text('traceId', { mono: true, trace: true }),
       ],
     },
     { title: change, columns: [it.difference('before', 'after', { title: change, ...shown })] },

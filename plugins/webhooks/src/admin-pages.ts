@@ -116,11 +116,13 @@ const delivery = adminDetail('getAdminWebhooksDeliveriesById', (it) => ({
 /** Adds the outcome of a redelivery, and the attempts to the page of a delivery. */
 const withAttempts = (listed: Page): Page => {
   const again = (listed.actions ?? []).map((action) => ({ ...action, outcome: { field: 'status', good: ['pending'] } }))
+  const traced = <C extends { readonly field: string }>(column: C) =>
+    column.field === 'traceId' ? { ...column, mono: true, trace: true, hidden: listed.kind === 'list' } : column
   const page = { ...listed, actions: again }
-  if (page.kind === 'list') return page
+  if (page.kind === 'list') return { ...page, columns: page.columns.map(traced), find: ['traceId'] }
   const shown = (page.sections ?? []).map((section) => ({
     ...section,
-    columns: section.columns.filter(({ field }) => field !== 'attemptLog' && field !== 'body'),
+    columns: section.columns.filter(({ field }) => field !== 'attemptLog' && field !== 'body').map(traced),
   }))
   return { ...page, sections: [...shown, ...(delivery.sections ?? [])] }
 }

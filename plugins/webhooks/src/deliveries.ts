@@ -35,7 +35,7 @@ export const deliveries = pluginWith<DeliveryParts>().resource(Delivery, {
       ],
     }
   },
-  list: { access: viewDeliveries, filters: ['endpointId', 'status', 'eventType'], range: 'createdAt' },
+  list: { access: viewDeliveries, filters: ['endpointId', 'status', 'eventType', 'traceId'], range: 'createdAt' },
   get: { access: viewDeliveries },
   actions: {
     redeliver: {

@@ -133,6 +133,9 @@ export const Delivery = table(
     /** Owner of the row that the event is about. */
     subjectUserId: c.reference('iam.user').nullable().internal(),
     subjectOrgId: c.reference('iam.org').nullable().internal(),
+    /** The trace in which the event was published, and the position in it (W3C Trace Context). */
+    traceId: c.text(32).nullable().readOnly().title('Trace ID', '链路编号'),
+    traceparent: c.text(55).nullable().internal(),
   },
   {
     title: { one: ['Webhook delivery', 'Webhook 投递'], many: ['Webhook deliveries', 'Webhook 投递'] },
@@ -145,6 +148,7 @@ export const Delivery = table(
       ['status', 'id'],
       ['eventType', 'id'],
       ['subjectUserId', 'id'],
+      ['traceId', 'id'],
       ['createdAt'],
     ],
   },

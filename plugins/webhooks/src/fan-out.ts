@@ -1,6 +1,7 @@
 import { type Database, insertRows } from '@plinth/database'
 import type { Delivery as EventDelivery, WebhookEventType, WebhookRowOwner } from '@plinth/events'
 import type { Identity } from '@plinth/iam'
+import { type Tracer, traceIdOfParent } from '@plinth/kernel'
 import type { DeliveryStore } from './delivery-store.ts'
 import { Delivery, type Endpoint, Endpoint as endpoints, Subscription } from './entities.ts'
 import { EndpointRights } from './rights.ts'
@@ -15,6 +16,7 @@ interface FanOutDependencies {
   readonly suspend: DeliveryStore['suspend']
   /** Called after the commit of new deliveries. */
   readonly added: () => void
+  readonly tracer?: Tracer | undefined
 }
 
 interface Message {
@@ -71,7 +73,8 @@ export class FanOut {
 
   async #add(receivers: readonly Pick<Endpoint, 'id'>[], { type, at, data, subject }: Message): Promise<void> {
     if (receivers.length === 0) return
-    const { db, added } = this.#parts
+    const { db, added, tracer } = this.#parts
+    const traceparent = tracer?.traceparent ?? null
     const body = JSON.stringify({ type, timestamp: new Date(at).toISOString(), data })
     const now = new Date(db.clock.now())
     const row = {
@@ -88,6 +91,8 @@ export class FanOut {
       subjectUserId: subject.userId ?? null,
       subjectOrgId: subject.orgId ?? null,
       createdAt: now,
+      traceId: traceIdOfParent(traceparent) ?? null,
+      traceparent,
     }
     await insertRows(
       db,

@@ -10,7 +10,7 @@ import {
 } from '@plinth/events'
 import { http, metrics } from '@plinth/http'
 import { identity } from '@plinth/iam'
-import { type AuditTexts, auditTexts, definePlugin, kernel, optional, personalData } from '@plinth/kernel'
+import { type AuditTexts, auditTexts, definePlugin, kernel, optional, personalData, tracing } from '@plinth/kernel'
 import { outgoingHttp } from '@plinth/outgoing-http'
 import { sharedStore } from '@plinth/shared-store'
 import { configCentre, PluginEncryption, PluginEncryptionKey } from '@plinth/system-config'
@@ -26,6 +26,7 @@ import { FanOut } from './fan-out.ts'
 import { webhookLabels } from './label-sources.ts'
 import { webhookMetrics } from './metrics.ts'
 import { createWebhooks } from './migrations/0001-create-webhooks.ts'
+import { addTrace } from './migrations/0002-add-trace.ts'
 import { EndpointSecrets } from './secrets.ts'
 import { Sender } from './sender.ts'
 import { purgeDeliveries } from './tasks.ts'
@@ -57,6 +58,7 @@ export default definePlugin({
     configCentre,
     metrics: optional(metrics),
     sharedStore: optional(sharedStore),
+    tracing: optional(tracing),
   },
   extensionPoints: [webhookEventTypes],
   contributes: [
@@ -68,13 +70,14 @@ export default definePlugin({
   config: keys,
   configGroups: { webhooks: { en: 'Webhooks', 'zh-CN': 'Webhook 推送' } },
   permissions,
-  migrations: [createWebhooks],
+  migrations: [createWebhooks, addTrace],
   entities: tables.map(({ entity }) => entity),
   messages,
   scheduledTasks: [purgeDeliveries],
   setup({ plugin: { id: plugin }, services, config, log, roles, contribute, contributions, onReady, onDrain, onStop }) {
     const { http, database: db, identity, events, outgoingHttp, configCentre, metrics, sharedStore } = services
     const { clock } = db
+    const tracer = services.tracing?.tracer
     const types: ReadonlyMap<string, WebhookEventType> = contributions(webhookEventTypes)
     const stored = () => config.get(secretKeyName)
     const box = new PluginEncryption(
@@ -93,6 +96,7 @@ export default definePlugin({
           http: outgoingHttp,
           clock,
           log,
+          tracer,
           slots: {
             total: config.get('platform.webhooks.concurrency'),
             endpoint: config.get('platform.webhooks.endpoint-concurrency'),
@@ -111,7 +115,14 @@ export default definePlugin({
       log,
     })
     const added = () => wakeUp.send()
-    const fanOut = new FanOut({ db, identity, types, suspend: (id, reason) => store.suspend(id, reason), added })
+    const fanOut = new FanOut({
+      db,
+      identity,
+      types,
+      suspend: (id, reason) => store.suspend(id, reason),
+      added,
+      tracer,
+    })
     for (const [name, type] of types) {
       events.on(
         type.event,

@@ -53,6 +53,7 @@ export async function sendWebhook(
       deadlineMs,
       maxResponseBytes,
       signal,
+      showsTrace: true,
     })
     const retryAfterMs = throttled.includes(status) ? retryAfterMsOf(response['retry-after'], now) : 0
     const isSuccess = status >= 200 && status < 300

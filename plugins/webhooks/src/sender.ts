@@ -1,7 +1,7 @@
 import { Circuits, PollLoop } from '@plinth/coordination'
 import type { WebhookEventType } from '@plinth/events'
 import type { Identity } from '@plinth/iam'
-import { type Clock, type Logger, RepeatedFailureLog } from '@plinth/kernel'
+import { type Clock, inSpan, type Logger, RepeatedFailureLog, type SpanOptions, type Tracer } from '@plinth/kernel'
 import type { OutgoingHttp } from '@plinth/outgoing-http'
 import { type Claim, type DeliveryStore, isEnabled } from './delivery-store.ts'
 import type { Endpoint } from './entities.ts'
@@ -15,6 +15,8 @@ import type { EndpointSecrets } from './secrets.ts'
 const idlePollMs = 5_000
 /** Maximum pause in milliseconds for all deliveries of an endpoint that asks for it with `Retry-After`. */
 const maxEndpointPauseMs = 300_000
+/** An attempt that begins later than this after the event, in milliseconds, is a trace of its own. */
+const maxTraceAgeMs = 300_000
 
 interface SenderDependencies {
   readonly store: DeliveryStore
@@ -28,6 +30,7 @@ interface SenderDependencies {
   readonly slots: { readonly total: number; readonly endpoint: number }
   readonly pollMs: () => number
   readonly count: (type: string, result: AttemptResult) => void
+  readonly tracer?: Tracer | undefined
 }
 
 /**
@@ -146,9 +149,14 @@ export class Sender {
   }
 
   async #deliver(id: number): Promise<void> {
-    const { store, count } = this.#parts
+    const { store, tracer, clock } = this.#parts
     const claim = await store.claim(id)
     if (claim === undefined) return
+    await inSpan(tracer, 'webhook attempt', spanOf(claim, clock.now()), () => this.#attempt(claim))
+  }
+
+  async #attempt(claim: Claim): Promise<void> {
+    const { store, count } = this.#parts
     const { eventType } = claim.delivery
     const endpoint = await store.endpointOf(claim)
     const refusal = endpoint === null ? 'held' : await this.#refusalOf(claim, endpoint)
@@ -196,5 +204,22 @@ export class Sender {
       this.#pausedUntil.set(endpoint.id, clock.monotonic() + pauseMs)
     }
     return outcome
+  }
+}
+
+/** The first attempt soon after the event belongs to its trace. A later one is a new trace that refers to it. */
+function spanOf({ delivery }: Claim, now: number): SpanOptions {
+  const { id, eventType, endpointId, attempts, createdAt, traceparent } = delivery
+  const isSoon = attempts === 1 && now - createdAt.getTime() <= maxTraceAgeMs
+  return {
+    kind: 'producer',
+    startsTrace: true,
+    ...(isSoon ? { parent: traceparent } : { link: traceparent, isOwnLink: true }),
+    attributes: {
+      'messaging.destination.name': eventType,
+      'messaging.message.id': `msg_${id}`,
+      'plinth.endpoint_id': endpointId,
+      'plinth.attempt': attempts,
+    },
   }
 }

@@ -23,6 +23,8 @@ export interface PageViewer {
   readonly created: ObjectPages
   /** Returns whether a loaded plugin provides labels of a kind. */
   hasLabels(kind: string): boolean
+  /** Returns the address of a trace with `{{traceId}}` as placeholder; see `Tracing`. */
+  traceLink?(): string | undefined
 }
 
 export const given = <T, U>(value: T | undefined, name: string, view: (value: T) => U) =>
@@ -71,6 +73,7 @@ function columnView(
   return {
     ...column,
     ...given(of, 'of', (kind) => referenceView(kind, reader)),
+    ...(column.trace ? withoutUndefined({ traceLink: reader.traceLink?.() }) : {}),
     title: title ?? titleOf(schema, field, reader),
     ...helpView(helps, field, reader),
     ...(column.as === 'json' || column.as === 'difference' ? { titles: titlesIn(schema, reader) } : {}),

@@ -67,6 +67,8 @@ interface PageRegistryDependencies {
   readonly signInWays: ReadonlyMap<string, SignInDeclaration>
   /** Returns whether the product has a metric of this name. */
   readonly hasMetric: (name: string) => boolean
+  /** See `PageViewer`. */
+  readonly traceLink?: () => string | undefined
 }
 
 /** Id of a page, of a chart or of a kind of labels. */
@@ -352,6 +354,7 @@ export class PageRegistry {
       page: (id) => this.#pageOf(id),
       created: objectPages(this.#parts.pages.values(), operations),
       hasLabels: (kind) => this.#parts.labels.has(kind),
+      traceLink: () => this.#parts.traceLink?.(),
     }
   }
 

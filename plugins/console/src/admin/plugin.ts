@@ -3,7 +3,7 @@ import { adminPages, amountUnits, attention, charts, labelSources, signInWays, t
 import { database, type WithDatabase } from '@plinth/database'
 import { health, http, metrics } from '@plinth/http'
 import { identity } from '@plinth/iam'
-import { auditTexts, definePlugin, healthCheck, kernel, optional, personalData } from '@plinth/kernel'
+import { auditTexts, definePlugin, healthCheck, kernel, optional, personalData, tracing } from '@plinth/kernel'
 import { nodeEnvironmentOf } from '@plinth/kernel/host'
 import { sharedStore } from '@plinth/shared-store'
 import { site } from '@plinth/site'
@@ -35,7 +35,18 @@ export default definePlugin({
   title: { en: 'Back office', 'zh-CN': '管理后台' },
   version: '1.0.0',
   kernel: '^1.0.0',
-  requires: { kernel, http, health, metrics, site, identity, builtPages, database, sharedStore: optional(sharedStore) },
+  requires: {
+    kernel,
+    http,
+    health,
+    metrics,
+    site,
+    identity,
+    builtPages,
+    database,
+    sharedStore: optional(sharedStore),
+    tracing: optional(tracing),
+  },
   extensionPoints: [adminPages, amountUnits, attention, charts, labelSources, signInWays, tiles, timelines],
   contributes: [
     adminPages.of(pages),
@@ -82,6 +93,7 @@ export default definePlugin({
       labels: contributions(labelSources),
       signInWays: contributions(signInWays),
       hasMetric: (name) => registry.getSingleMetric(name) !== undefined,
+      traceLink: () => services.tracing?.link(),
     })
     const measured = (id: string) => {
       const chart = declared.get(id)

@@ -35,11 +35,14 @@ export const traceHeader = 'x-trace-id'
 /** Characters that are safe in log lines, headers and URLs. */
 const safe = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 
-/** Returns the trace id of the caller if it is valid, otherwise a new UUID (decision A27). */
-export function traceIdOf({ headers }: Pick<IncomingMessage, 'headers'>): string {
+/** Returns the trace id that the caller sent, if it is valid. */
+export function callerTraceIdOf({ headers }: Pick<IncomingMessage, 'headers'>): string | undefined {
   const given = headers[traceHeader]
-  return typeof given === 'string' && safe.test(given) ? given : nextUuid()
+  return typeof given === 'string' && safe.test(given) ? given : undefined
 }
+
+/** Returns the trace id of the caller if it is valid, otherwise a new UUID (decision A27). */
+export const traceIdOf = (request: Pick<IncomingMessage, 'headers'>): string => callerTraceIdOf(request) ?? nextUuid()
 
 const hex = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
 let prefix = ''

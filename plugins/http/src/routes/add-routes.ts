@@ -122,8 +122,8 @@ function addRoute(app: FastifyInstance, { isCompressed }: RouteInfo, declared: R
   else app.register(async (signed) => void provideRawBody(signed).route(options))
 }
 
-function guardsOf(info: RouteInfo, { guards }: RouteRegistry) {
-  const { onRequest, preValidation, preHandler } = hooksFor(info, guards)
+function guardsOf(info: RouteInfo, { guards, tracer }: RouteRegistry) {
+  const { onRequest, preValidation, preHandler } = hooksFor(info, guards, tracer)
   const hooks = (handlers: readonly GuardHandler[]) => (handlers.length > 0 ? [runGuardsInOrder(handlers)] : [])
   return { onRequest: hooks(onRequest), preValidation: hooks(preValidation), preHandler: hooks(preHandler) }
 }

@@ -1,4 +1,4 @@
-import { BusinessError } from '@plinth/kernel'
+import { BusinessError, type Tracer } from '@plinth/kernel'
 import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
 import type { GuardHandler, RouteGuard, RouteGuardOrWrapper, RouteWrapper } from '../contract.ts'
 import type { RouteInfo } from './declaration.ts'
@@ -44,9 +44,14 @@ const rejectUnknownCaller: GuardHandler = () => {
 }
 
 /** Returns the guards of a route by stage. Called once per route before the server listens. */
-export function hooksFor(route: RouteInfo, guards: readonly RouteGuard[]): RouteHooks {
+export function hooksFor(route: RouteInfo, guards: readonly RouteGuard[], tracer?: Tracer): RouteHooks {
   const of = (stage: RouteGuard['stage']) =>
-    guards.filter((guard) => guard.stage === stage).flatMap((guard) => guard.forRoute(route) ?? [])
+    guards
+      .filter((guard) => guard.stage === stage)
+      .flatMap((guard) => {
+        const handler = guard.forRoute(route)
+        return handler === undefined ? [] : tracer === undefined ? handler : inGuardSpan(tracer, guard, handler)
+      })
   const access = of('access')
   const preValidation = of('signature')
   const vouching = route.access === 'signed' ? preValidation : access
@@ -57,6 +62,12 @@ export function hooksFor(route: RouteInfo, guards: readonly RouteGuard[]): Route
     preHandler: of('quota'),
   }
 }
+
+/** Returns the guard with a span around each of its calls. */
+const inGuardSpan =
+  (tracer: Tracer, { name, stage }: RouteGuard, handler: GuardHandler): GuardHandler =>
+  (request, reply) =>
+    tracer.span(`guard ${name}`, { attributes: { 'plinth.stage': stage } }, () => handler(request, reply))
 
 const stages = ['gate', 'access', 'signature', 'quota'] as const
 

@@ -1,4 +1,4 @@
-import { omitUndefined } from '@plinth/kernel'
+import { inSpan, omitUndefined, type Tracer } from '@plinth/kernel'
 import type { FastifyPluginAsync, FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
 import type { GuardHandler, RouteGuard, RouteWrapper } from '../contract.ts'
 import { httpError } from '../errors.ts'
@@ -52,7 +52,12 @@ export class RouteRegistry {
   readonly #onEveryRequest: GuardHandler[] = []
   readonly #fastifyPlugins: RegisteredFastifyPlugin[] = []
   readonly #extensions: RegisteredExtension[] = []
+  readonly tracer?: Tracer | undefined
   #isClosed = false
+
+  constructor(tracer?: Tracer) {
+    this.tracer = tracer
+  }
 
   get routes(): readonly RegisteredRoute[] {
     return [...this.#routes.values()]
@@ -87,7 +92,14 @@ export class RouteRegistry {
     const hidden = kind === 'raw' && declaration.hidden === true
     const info = infoOf(plugin, declaration, hidden)
     const { handler } = declaration
-    const handle = (request: FastifyRequest, reply: FastifyReply) => handler(request as never, parts, reply)
+    const { tracer } = this
+    const run = (request: FastifyRequest, reply: FastifyReply) => handler(request as never, parts, reply)
+    const attributes = { 'plinth.plugin': plugin }
+    const handle =
+      tracer === undefined
+        ? run
+        : (request: FastifyRequest, reply: FastifyReply) =>
+            inSpan<unknown>(tracer, 'handler', { attributes }, () => run(request, reply))
     const shape = `${info.method} ${pathShape(info.path)}`
     const fault = routeProblem(kind, declaration) ?? this.#problemOf(info, shape, declaration.legacyPath)
     const { method, path } = info

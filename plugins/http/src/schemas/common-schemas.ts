@@ -10,6 +10,12 @@ export const count = Type.Integer({ minimum: 0 })
 /** A time in ISO 8601, UTC. */
 export const instant = Type.String({ format: 'date-time' })
 
+/** Schema of a complete trace id, as a filter: 32 hexadecimal digits, or a UUID. */
+export const traceId = Type.String({
+  pattern: '^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$',
+  maxLength: 36,
+})
+
 export const text = Type.String()
 
 /** Schema of a single line without control characters and lone surrogates, which some databases cannot store. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Clock, Logger } from '@plinth/kernel'
+import type { Clock, Logger, Tracer } from '@plinth/kernel'
 import Fastify, {
   type FastifyInstance,
   type FastifyPluginAsync,
@@ -38,6 +38,7 @@ import {
 } from './door-server.ts'
 import { LoadShedder, type OverloadLimits } from './overload.ts'
 import { RequestLog } from './request-log.ts'
+import { beginRequestSpan, endRequestSpan } from './request-span.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -72,6 +73,7 @@ export interface AppSettings extends ConnectionLimits {
   /** Returns the metrics of a route; undefined if metrics are disabled. */
   readonly durationsOf: ((method: string, route: string) => RouteDurations) | undefined
   readonly clock: Clock
+  readonly tracer?: Tracer | undefined
   readonly log: Logger
   /** Returns the logger of a plugin. */
   readonly logOf: (plugin: string) => Logger
@@ -93,10 +95,11 @@ const global = (name: string, plugin: FastifyPluginAsync) =>
  * logger is created at the first line, so that each request only pays for the features that it uses.
  */
 export async function createApp(settings: AppSettings, schemas: DeferredSchemas): Promise<FastifyInstance> {
-  const { bodyLimit, requestTimeoutMs, translate, localeOf, forwarding, clock, log, logOf } = settings
+  const { bodyLimit, requestTimeoutMs, translate, localeOf, forwarding, clock, tracer, log, logOf } = settings
   const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
     const failure = failureOf(error, translate, localeOf(request.headers['accept-language']))
     logFailure(error, failure, request, logOf)
+    if (failure.kind === 'unexpected') request.raw.span?.fail(error)
     request.failureCode = failure.code
     const isPlain = failure.kind === 'unexpected' && request.routeOptions.config.plainSchemaProblems === true
     sendFailure(isPlain ? { ...failure, status: 500 } : failure, reply)
@@ -106,7 +109,7 @@ export async function createApp(settings: AppSettings, schemas: DeferredSchemas)
   const app = Fastify({
     logger: false,
     ...(strip === undefined ? {} : { rewriteUrl: ({ url = '/' }: IncomingMessage) => strip(url) }),
-    genReqId: traceIdOf,
+    genReqId: tracer === undefined ? traceIdOf : (raw) => beginRequestSpan(raw, tracer, settings.addresses),
     bodyLimit,
     requestTimeout: requestTimeoutMs,
     serverFactory(serve, { keepAliveTimeout }) {
@@ -140,6 +143,7 @@ export async function createApp(settings: AppSettings, schemas: DeferredSchemas)
   await app.register(global('json-bodies', async (app) => acceptOnlyJson(app)))
   await app.register(global('failures', async (app) => void app.setErrorHandler(fail)))
   await app.register(requestStart(clock, log))
+  if (tracer !== undefined) await app.register(requestSpans())
   // This hook must run before the hook that releases the slot of the load shedder, so that compression counts as work
   // of the request.
   await app.register(global('compression', (app) => compressResponses(app, settings.isCompressing)))
@@ -208,6 +212,25 @@ const requestEnd = (settings: AppSettings, leave: (request: IncomingMessage) => 
       finishUnmatched.call(app, request, reply, undefined, () => {
         reply.send(answer.body)
       })
+    })
+  })
+
+/**
+ * Runs the hooks and the handler of each request in its span. The body is read in another asynchronous context, so the
+ * span is entered again after it. A WebSocket stays open for long and has no span.
+ */
+const requestSpans = () =>
+  global('request-spans', async (app) => {
+    app.addHook('onRequest', (request, reply, done) => {
+      const { span, upgrade } = request.raw
+      if (span === undefined || upgrade === true) return done()
+      endRequestSpan(span, request, reply)
+      span.run(done)
+    })
+    app.addHook('preValidation', (request, _reply, done) => {
+      const { span, upgrade } = request.raw
+      if (span === undefined || upgrade === true) done()
+      else span.run(done)
     })
   })
 

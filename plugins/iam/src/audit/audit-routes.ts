@@ -20,6 +20,7 @@ import {
   rangeQuery,
   routesWith,
   Type,
+  traceId,
 } from '@plinth/http'
 import type { Translator } from '@plinth/i18n'
 import { auditTexts, type Kernel } from '@plinth/kernel'
@@ -183,16 +184,17 @@ export const auditRoutes = [
         targetId: Type.Optional(id),
         targetName: Type.Optional(line(200)),
         target: Type.Optional(line(200, { description: 'Id or name of the target.' })),
+        traceId: Type.Optional(traceId),
       }),
     },
     response: listPage(auditView),
     reasons: [],
     handler: (request, { db, kernel }) => {
       const { query } = request
-      const { actor, action, targetType, targetId, targetName, target } = query
+      const { actor, action, targetType, targetId, targetName, target, traceId } = query
       const where = {
         $and: [
-          withoutUndefined({ actor, action, targetType, targetId, targetName }),
+          withoutUndefined({ actor, action, targetType, targetId, targetName, traceId }),
           ...(target === undefined ? [] : [{ $or: targetConditions(target) }]),
           rowsInScope(requirePrincipal(request), 'actor_user_id'),
         ],

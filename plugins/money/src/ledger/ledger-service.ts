@@ -1,5 +1,5 @@
 import type { Database, PageWindow, TimeSpan } from '@plinth/database'
-import type { LocalizedText } from '@plinth/kernel'
+import { inSpan, type LocalizedText, type Tracer } from '@plinth/kernel'
 import type {
   AccountFilter,
   AccountRef,
@@ -48,6 +48,7 @@ interface LedgerDependencies {
   readonly journals: Journals
   readonly debts: Debts
   readonly reader: LedgerReader
+  readonly tracer?: Tracer | undefined
 }
 
 /**
@@ -109,7 +110,7 @@ export class LedgerService implements Ledger {
       const [first] = prepared
       return first === undefined ? [] : this.#queue.turn(first.account, () => this.#postPrepared(prepared))
     }
-    return (await postAll()) as MovementResultsOf<Movements>
+    return (await this.#traced('post', movements.length, postAll)) as MovementResultsOf<Movements>
   }
 
   async batch(batch: Batch): Promise<BatchResult> {
@@ -118,7 +119,7 @@ export class LedgerService implements Ledger {
     if (batch.accountIds.length > largestBatch) throwPostingInvalid('accountIds', `at most ${largestBatch}`)
     const [first] = batch.accountIds
     const account = first === undefined || this.#parts.db.inTransaction ? undefined : await accounts.refOf(first)
-    return this.#turn(account, () => this.#postBatch(batch))
+    return this.#traced('batch', batch.accountIds.length, () => this.#turn(account, () => this.#postBatch(batch)))
   }
 
   async transactional<T>(refs: readonly AccountRef[], work: () => Promise<T>): Promise<T> {
@@ -137,7 +138,7 @@ export class LedgerService implements Ledger {
   async takeBack({ recovery = 'none', ...posting }: TakeBack): Promise<TakeBackResult> {
     if (!recoveries.includes(recovery)) throwPostingInvalid('recovery', recoveries.join(' or '))
     const whole = await this.#prepare('debit', posting)
-    return this.#turn(posting, () => this.#takeBack(posting, recovery, whole))
+    return this.#traced('take-back', 1, () => this.#turn(posting, () => this.#takeBack(posting, recovery, whole)))
   }
 
   async releaseExpiredHolds(accountId: number) {
@@ -201,7 +202,16 @@ export class LedgerService implements Ledger {
     return this.#parts.assets.monthKeyOf(asset, at)
   }
 
-  async #postOne<Action extends MovementAction>(
+  #postOne<Action extends MovementAction>(action: Action, movement: MovementOf<Action>) {
+    return this.#traced(action, 1, () => this.#postNow(action, movement))
+  }
+
+  #traced<T>(action: string, movements: number, work: () => Promise<T>): Promise<T> {
+    const attributes = { 'plinth.movements': movements }
+    return inSpan(this.#parts.tracer, `ledger ${action}`, { attributes }, work)
+  }
+
+  async #postNow<Action extends MovementAction>(
     action: Action,
     movement: MovementOf<Action>,
   ): Promise<MovementResults[Action]> {

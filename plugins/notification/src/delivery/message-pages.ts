@@ -98,7 +98,7 @@ const message = adminDetail('getNotificationsById', (it) => ({
         it.reference('senderUserId', user, { title: text('Sender', '发送人') }),
         it.time('notBefore'),
         it.text('messageId', { mono: true }),
-        it.text('traceId', { mono: true }),
+        it.text('traceId', { mono: true, trace: true }),
       ],
     },
     {

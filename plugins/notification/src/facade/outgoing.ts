@@ -6,6 +6,7 @@ import {
   type Clock,
   didYouMean,
   errorReason,
+  inSpan,
   type Logger,
   type NotificationChannel,
   type NotificationMessage,
@@ -13,6 +14,7 @@ import {
   omitUndefined,
   type Recipient,
   secretsOf,
+  type Tracer,
 } from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
 import { businessError, notificationError } from '../declarations.ts'
@@ -49,6 +51,7 @@ export interface OutgoingDependencies {
   readonly rendering: MessageRenderer
   readonly preferences: Pick<NotificationPreferences, 'wanted'> | undefined
   readonly meter: SendMeter | undefined
+  readonly tracer?: Tracer | undefined
   /** Returns a hint for operators in the language of the site. */
   readonly hintText: (hint: string) => string
   /** Returns the subject for operators, in the language of the message. */
@@ -176,7 +179,16 @@ export class OutgoingMessages {
    * Calls a channel. Every error of the channel becomes a result. If the server rests after several timeouts, the channel
    * is not called.
    */
-  async call(
+  call(prepared: PreparedSend, send: Omit<RecordedSend, 'message'>, signal?: AbortSignal): Promise<SendResult> {
+    const attributes = { 'plinth.channel': prepared.code, 'plinth.attempt': send.attempt }
+    return inSpan(this.#parts.tracer, 'notification send', { kind: 'producer', attributes }, async (span) => {
+      const result = await this.#call(prepared, send, signal)
+      span?.setAttributes({ 'plinth.outcome': result.outcome })
+      return result
+    })
+  }
+
+  async #call(
     { code, channel, message }: PreparedSend,
     { idempotencyKey, attempt }: Omit<RecordedSend, 'message'>,
     signal?: AbortSignal,

@@ -29,6 +29,8 @@ export interface Column extends Omit<Declared.Column, 'of' | 'columns'> {
   readonly description?: string
   /** For a structured value: the titles of its members, by name. */
   readonly titles?: Readonly<Record<string, string>>
+  /** Address of a trace, with `{{traceId}}` as placeholder for the value. */
+  readonly traceLink?: string
   /**
    * Object to which the column refers. `opens` lists the parameters of the page address that receive the id. Without
    * `opens`, the id is part of the path.

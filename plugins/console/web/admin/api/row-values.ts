@@ -54,3 +54,14 @@ export function countOf({ count, where = {}, filled }: Attention, answer: unknow
 
 const isFilled = (value: unknown) =>
   value !== undefined && value !== null && value !== '' && value !== 0 && !(Array.isArray(value) && value.length === 0)
+
+/** Returns the external address to which a value links; `undefined` if there is no https address. */
+export function addressElsewhere({ opens, traceLink, field }: Column, row: Row): string | undefined {
+  const value = valueAt(row, field)
+  // A trace id that a caller chose is a part of the address and cannot change the rest of it.
+  if (traceLink !== undefined && typeof value === 'string' && value !== '')
+    return traceLink.replaceAll('{{traceId}}', encodeURIComponent(value))
+  const base = opens === undefined ? undefined : valueAt(row, opens.base)
+  if (opens === undefined || typeof base !== 'string' || !/^https:\/\/[^/\\]/i.test(base)) return undefined
+  return `${base}/${opens.path}/${encodeURIComponent(String(value))}`
+}

@@ -76,10 +76,3 @@ export function useRowName({ columns, key }: Pick<ListPage, 'columns' | 'key'>):
   const column = namingColumn(columns)
   return (row) => (column && columnText(column, column.field, row, surroundings)) || String(valueAt(row, key))
 }
-
-/** Returns the external address to which a value links; `undefined` if the row has no https address. */
-export function addressElsewhere({ opens, field }: Column, row: Row): string | undefined {
-  const base = opens === undefined ? undefined : valueAt(row, opens.base)
-  if (opens === undefined || typeof base !== 'string' || !/^https:\/\/[^/\\]/i.test(base)) return undefined
-  return `${base}/${opens.path}/${encodeURIComponent(String(valueAt(row, field)))}`
-}
