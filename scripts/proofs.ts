@@ -7,7 +7,7 @@ export interface Proof {
   /** Typical duration on two cores with nothing else running. */
   readonly minutes: number
   /** CI runs the proofs of group `day modulo groupCount`. The day is the number of days since 1970-01-01 in UTC. */
-  readonly group: 0 | 1 | 2 | 3
+  readonly group: 0 | 1 | 2 | 3 | 4
   /** Globs of the paths whose change concerns the proof. */
   readonly paths: readonly string[]
   /** Globs of test files. They run with `PLINTH_TEST_PROOF=1`; a file of `npm test` then runs its long form. */
@@ -17,7 +17,7 @@ export interface Proof {
 }
 
 /** Number of groups. On one day, the proofs of one group run. */
-export const groupCount = 4
+export const groupCount = 5
 
 const everyTest = ['{config-schema,dev/test,kernel/test,migrations,plugins,examples,test}/**/*.test.ts']
 
@@ -59,6 +59,20 @@ export const proofs: Readonly<Record<string, Proof>> = {
     group: 3,
     paths: ['plugins/{shared-store,coordination}/src/**', 'plugins/shared-store/test/fixtures/redis-servers.ts'],
     files: ['plugins/shared-store/test/redis-deployments.proof.ts', 'test/redis.proof.ts'],
+  },
+  scale: {
+    proves:
+      'No client notices a rolling restart of two instances behind nginx or Caddy, clients that repeat their requests lose nothing when instances are killed, and the benchmark of several instances works.',
+    minutes: 10,
+    group: 4,
+    paths: [
+      'plugins/{http,events,async-task,coordination,idempotency,storage}/src/**',
+      'plugins/notification-channels/src/websocket/**',
+      'dev/templates/deploy/deploy/{caddy,nginx}/**',
+      'bench/scale/**',
+      'test/{scale/**,fixtures/instances*.ts}',
+    ],
+    files: ['test/scale/*.proof.ts'],
   },
   webhooks: {
     proves:

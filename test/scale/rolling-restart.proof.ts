@@ -17,7 +17,7 @@ import { administrator, authorize, type ProductProcess, runProgram, startProcess
 import { kinds, type Load, startLoad } from './rolling-load.ts'
 
 const product = join(import.meta.dirname, '../fixtures/instances.config.ts')
-const rounds = Number(process.env['ROUNDS'] ?? 3)
+const rounds = 3
 
 /** Returns the settings of both instances, as in `deploy/compose.cluster.yaml`. */
 async function settingsFor(t: Test, drainDelay: string) {
