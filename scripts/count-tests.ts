@@ -7,6 +7,7 @@
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { Parser } from 'tap-parser'
@@ -105,8 +106,8 @@ async function runFile(file: string, { cwd, env, grep, limitMs }: RunOptions): P
 }
 
 /**
- * Runs test files and counts their assertions. Prints one line per file with the progress, its failures, and the reasons of skipped
- * tests. At the end, it prints one line per failure, which begins with `FAILED: `.
+ * Runs test files and counts their assertions. Prints one line per file with the progress, its failures, the reasons of skipped
+ * tests, and the CPU time. At the end, it prints one line per failure, which begins with `FAILED: `.
  *
  * With `PLINTH_TEST_MACHINE=complete`, as in `.ci/run`, a test that was skipped because something is missing on the machine (its
  * reason begins with "no ") has failed.
@@ -142,6 +143,8 @@ export async function runTests(words: readonly string[], options: RunOptions = {
   const isComplete = process.env['PLINTH_TEST_MACHINE'] === 'complete'
   const wrong = isComplete ? skips.filter(({ reason }) => reason.startsWith('no ')) : []
   for (const { file, name, reason } of wrong) console.log(`MUST NOT BE SKIPPED ${file}: ${name} (${reason})`)
+  const cpu = cpuLine()
+  if (cpu !== undefined) console.log(cpu)
   for (const { file, failures } of outcomes)
     for (const failure of failures) console.log(`FAILED: ${file}: ${failure.split('\n', 1)[0]}`)
 
@@ -152,6 +155,27 @@ export async function runTests(words: readonly string[], options: RunOptions = {
 
 export function addCounts(total: Counts, more: Counts): void {
   for (const kind of ['passed', 'failed', 'skipped'] as const) total[kind] += more[kind]
+}
+
+/**
+ * Returns a line with the CPU time so far: of this process, and of all processes that it started and that have ended.
+ * `undefined` on other systems than Linux.
+ */
+export function cpuLine(): string | undefined {
+  let stat: string
+  try {
+    stat = readFileSync('/proc/self/stat', 'utf8')
+  } catch {
+    return undefined
+  }
+  // Fields 14 to 17 of proc(5), in ticks of 10 ms: user and system time of this process, and of its ended children.
+  const [user = 0, system = 0, childUser = 0, childSystem = 0] = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 15)
+    .map((ticks) => Number(ticks) / 100)
+  const seconds = (value: number) => `${value.toFixed(0)} s`
+  return `CPU: ${seconds(user + system + childUser + childSystem)} (user ${seconds(user + childUser)}, system ${seconds(system + childSystem)})`
 }
 
 export const lastLine = ({ passed, failed, skipped }: Counts): string =>

@@ -60,6 +60,20 @@ export const proofs: Readonly<Record<string, Proof>> = {
     paths: ['plugins/{shared-store,coordination}/src/**', 'plugins/shared-store/test/fixtures/redis-servers.ts'],
     files: ['plugins/shared-store/test/redis-deployments.proof.ts', 'test/redis.proof.ts'],
   },
+  scale: {
+    proves:
+      'No client notices a rolling restart of two instances behind nginx or Caddy, clients that repeat their requests lose nothing when instances are killed, and the benchmark of several instances works.',
+    minutes: 10,
+    group: 4,
+    paths: [
+      'plugins/{http,events,async-task,coordination,idempotency,storage}/src/**',
+      'plugins/notification-channels/src/websocket/**',
+      'dev/templates/deploy/deploy/{caddy,nginx}/**',
+      'bench/scale/**',
+      'test/{scale/**,fixtures/instances*.ts}',
+    ],
+    files: ['test/scale/*.proof.ts'],
+  },
   webhooks: {
     proves:
       'Webhooks survive receivers that are down, slow or hostile, killed processes and several instances, and each endpoint receives only events of its data scope.',

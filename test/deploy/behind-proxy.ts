@@ -133,6 +133,8 @@ export interface RunningProxy {
   readonly port: number
   readonly plainPort: number
   readonly ca: string
+  /** Returns all output of the proxy so far. */
+  readonly output: () => string
   /**
    * Sends a request.
    * @throws Error if the connection fails
@@ -172,7 +174,7 @@ export async function startProxy(
     if (child.exitCode !== null) throw new Error(watched.output())
     return (await call(`${contextPath}/health/live`).catch(() => undefined))?.status === 200
   }, `${proxy.name} serves`)
-  return { port: files.port, plainPort: files.plainPort, ca, call }
+  return { port: files.port, plainPort: files.plainPort, ca, output: watched.output, call }
 }
 
 interface Sent extends Call {

@@ -48,6 +48,7 @@ t.test('a failing test fails in each way to run it', async (t) => {
   t.match(counted.output, /^\[[12]\/2\] FAILED +[\d.]+ s {2}a\.test\.ts\na\.test\.ts: unequal$/m)
   t.match(counted.output, /^\[[12]\/2\] ok +[\d.]+ s {2}b\.test\.ts$/m, 'each finished file has its line')
   t.match(counted.output, /^FAILED: a\.test\.ts: unequal\n\n1 passed/m, 'failures are repeated at the end')
+  if (process.platform === 'linux') t.match(counted.output, /^CPU: \d+ s \(user \d+ s, system \d+ s\)$/m)
   t.equal(counted.lastLine, '1 passed, 1 failed, 0 skipped')
   t.equal(counted.status, 1)
   t.equal(runIn(t, files, [tap, 'b.test.ts']).status, 0)

@@ -1,9 +1,10 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import type { Server } from 'node:http'
-import { type AddressInfo, connect, type Socket } from 'node:net'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
 import { assertMembers, manualClock, rejectsWith, until } from '@plinth/dev/testing'
 import { definePlugin, type HealthCheck, healthCheck } from '@plinth/kernel'
 import { pino } from 'pino'
@@ -220,6 +221,52 @@ t.test('K-018 closing the server serves all connections that wait, also if 200 a
   const served = await Promise.allSettled(callers.map((caller) => caller.answer()))
   t.equal(served.filter(({ status }) => status === 'fulfilled').length, 200)
   for (const { socket } of callers) socket.destroy()
+  await closed
+})
+
+/** A thread that sends a request on a new connection when it gets a port, sets the flag when connected, and reports the result. */
+const clientThread = `
+const { workerData, parentPort } = require('node:worker_threads')
+const { connect } = require('node:net')
+parentPort.on('message', (port) => {
+  const socket = connect(port, '127.0.0.1', () => {
+    socket.write('GET / HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n')
+    Atomics.store(workerData, 0, 1)
+  })
+  let received = ''
+  socket.on('data', (chunk) => { received += chunk })
+  socket.on('error', (error) => { received = error.code })
+  socket.on('close', () => parentPort.postMessage(received))
+})`
+
+t.test('K-018 closing the server serves a connection that arrives while a tick takes long', async (t) => {
+  const server = new GracefulServer((_request, response) => response.end('{}'))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const isConnected = new Int32Array(new SharedArrayBuffer(4))
+  const thread = new Worker(clientThread, { eval: true, workerData: isConnected })
+  t.teardown(() => thread.terminate())
+  await once(thread, 'online')
+  const work = createServer()
+  work.listen(0, '127.0.0.1')
+  await once(work, 'listening')
+  const sender = connect((work.address() as AddressInfo).port, '127.0.0.1')
+  const [receiver] = (await once(work, 'connection')) as [Socket]
+  t.teardown(() => {
+    sender.destroy()
+    work.close()
+  })
+  // This work runs in the tick in which the server finds no waiting connection, after the system was asked for one.
+  receiver.on('data', () => {
+    thread.postMessage((server.address() as AddressInfo).port)
+    const limit = performance.now() + 10_000
+    while (Atomics.load(isConnected, 0) === 0 && performance.now() < limit);
+  })
+  setImmediate(() => sender.write('x'))
+  const answered = once(thread, 'message')
+  const { promise: closed, resolve } = Promise.withResolvers<void>()
+  await server.closeDoor(resolve)
+  t.match(String(await answered), /^HTTP\/1\.1 200 /)
   await closed
 })
 

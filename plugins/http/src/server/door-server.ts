@@ -25,6 +25,13 @@ export const { METHODS, STATUS_CODES, Server, validateHeaderName, validateHeader
 
 /** Maximum number of event loop ticks in which waiting connections are accepted. Larger than the backlog. */
 const maxTicks = 5_000
+/**
+ * Maximum duration in milliseconds of a tick after which the server may stop listening. A connection that arrives during a
+ * tick is accepted in the next one, and would be reset if there is no next one. On a busy process a tick takes long.
+ */
+const shortTickMs = 0.5
+/** Maximum time in milliseconds for which the server waits for a short tick. */
+const maxWaitMs = 1_000
 
 /**
  * HTTP server that stops without interrupting requests. `close()` of Node.js resets connections that have not been
@@ -45,8 +52,8 @@ export class GracefulServer extends Server {
 
   /**
    * Accepts all waiting connections, stops listening, and then serves them. If they were served earlier, their callers
-   * would connect again. The system passes on one connection per tick, so a tick without a connection means that none
-   * is waiting. Resolves when the server no longer listens.
+   * would connect again. The system passes on one connection per tick, so a short tick without a connection means that
+   * none is waiting. Resolves when the server no longer listens.
    *
    * @param onClosed called when the last connection has ended
    */
@@ -54,10 +61,14 @@ export class GracefulServer extends Server {
     const held: Socket[] = []
     this.#held = held
     await nextTick()
-    for (let ticks = 0; ticks < maxTicks; ticks++) {
+    const begunAt = performance.now()
+    for (let ticks = 0, tickAt = begunAt; ticks < maxTicks; ticks++) {
       const before = held.length
       await nextTick()
-      if (held.length === before) break
+      const now = performance.now()
+      const isShort = now - tickAt < shortTickMs || now - begunAt > maxWaitMs
+      tickAt = now
+      if (held.length === before && isShort) break
     }
     this.#held = undefined
     NetServer.prototype.close.call(this, onClosed)
