@@ -104,6 +104,7 @@ export {
   type RecipientKind,
   type SendContext,
   secretsOf,
+  sendReference,
   type TextRange,
 } from './contracts/notification-channel.ts'
 export { type PersonalDataSubject, type PersonalTable, personalData } from './contracts/personal-data.ts'

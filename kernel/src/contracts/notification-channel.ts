@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { type LocalizedText, localize } from '@plinth/config-schema'
 import { shape } from '@plinth/config-schema/shapes'
 import { extensionPoint } from '../refs.ts'
@@ -67,6 +68,13 @@ export interface SendContext {
   /** True if the preferences of all recipients allow the message. */
   readonly isWanted?: boolean
 }
+
+/**
+ * Returns the own reference of a send: 40 hexadecimal characters that depend only on the idempotency key. Channels pass it to
+ * their provider, for example in `Message-ID`, so that a later report about the message finds the send.
+ */
+export const sendReference = (idempotencyKey: string): string =>
+  createHash('sha256').update(idempotencyKey).digest('hex').slice(0, 40)
 
 /** Response of a provider, shown to the operator. It must not contain secrets, tokens or request headers. */
 export interface ProviderResponse {

@@ -49,6 +49,8 @@ export interface SmsDriver {
   isConfigured(): boolean
   /** Configuration keys that the driver needs. Absent if it has no required keys. */
   needs?(): NeededConfigKeys
+  /** True if this plugin receives the receipts of the driver and publishes them as `smsReceipt`. Default: false. */
+  hasReceipts?(): boolean
   /**
    * Checks the account without sending. The result and the errors are those of `NotificationChannel.verify`. Absent if
    * the provider offers no check.
@@ -67,7 +69,7 @@ export const smsDriver = extensionPoint<SmsDriver>('sms.driver', {
   names: shape.kebab,
   shape: shape.object<SmsDriver>(
     { displayName: shape.localized, isConfigured: shape.function, send: shape.function },
-    { templateCodes: shape.anyObject, needs: shape.function, verify: shape.function },
+    { templateCodes: shape.anyObject, needs: shape.function, hasReceipts: shape.function, verify: shape.function },
   ),
 })
 
@@ -77,6 +79,8 @@ export const smsDriver = extensionPoint<SmsDriver>('sms.driver', {
 export interface Sms {
   readonly isReady: boolean
   readonly drivers: readonly string[]
+  /** Codes of the drivers whose receipts this plugin publishes as `smsReceipt`. */
+  readonly reportingDrivers: readonly string[]
   /** Configuration keys that this plugin and the configured driver need. */
   needs(): NeededConfigKeys
   /**

@@ -68,6 +68,10 @@ export class SmsService implements Sms {
     return [...this.#parts.drivers].filter(([, driver]) => driver.isConfigured()).map(([code]) => code)
   }
 
+  get reportingDrivers(): readonly string[] {
+    return this.drivers.filter((code) => this.#parts.drivers.get(code)?.hasReceipts?.() === true)
+  }
+
   needs(): NeededConfigKeys {
     const { drivers, driver } = this.#parts
     const own = drivers.get(driver())?.needs?.() ?? { keys: [], missingKeys: [] }
