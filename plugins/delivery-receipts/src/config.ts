@@ -12,6 +12,8 @@ const secretKey = (en: string, zh: string, english: string, chinese: string) =>
     default: '',
     maxLength: 200,
     sensitive: true,
+    // The key is never sent.
+    destination: [],
     reload: 'live',
   })
 
@@ -29,6 +31,7 @@ const pathSecret = (provider: string, chinese: string) =>
       'zh-CN': '为空，或由 32 至 200 个字母、数字、连字符或下划线组成',
     },
     sensitive: true,
+    destination: [],
     reload: 'live',
   })
 

@@ -12,7 +12,7 @@ export const confirmations = pluginWith<{ readonly http: Pick<OutgoingHttp, 'req
   path: '/api/v1/admin/delivery-receipts/subscriptions',
   notFound: 'confirmation-unknown',
   errors: businessError,
-  list: { access: viewReceipts, scope: 'all', filters: ['source', 'status'] },
+  list: { access: viewReceipts, scope: 'all', filters: ['source', 'status'], range: 'createdAt' },
   get: { access: viewReceipts, scope: 'all' },
   actions: {
     confirm: {

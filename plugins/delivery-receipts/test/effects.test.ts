@@ -1,8 +1,8 @@
 /** Tests the effect of each configuration key of delivery receipts. */
-import { assertKeyEffect, type KeyValues, manualClock } from '@plinth/dev/testing'
+import { assertKeyEffect, type KeyValues } from '@plinth/dev/testing'
 import { createDatabase } from '@plinth/dev/testing/database'
 import { definePlugin, type JsonValue } from '@plinth/kernel'
-import { mail } from '@plinth/mail'
+import { type Mail, type MailAnnotations, mail } from '@plinth/mail'
 import t from 'tap'
 import { allSources, createCertificate, startOutside, startReceipts, topicArn } from './fixtures/product.ts'
 import { providersWith, snsRequest, type TestProvider } from './fixtures/providers.ts'
@@ -15,7 +15,7 @@ async function start(config: KeyValues, others: readonly ReturnType<typeof defin
   t.teardown(() => at.drop())
   const outside = await startOutside(t, (_request, response) => response.end(cert))
   const all = { ...allSources, ...(config as Readonly<Record<string, JsonValue>>) }
-  return startReceipts(t, at, { outside: outside.plugin, config: all, ...(others.length > 0 && { channels: others }) })
+  return startReceipts(t, at, { outside: outside.plugin, config: all, others })
 }
 
 /** Returns the status of the response to a valid request of a provider. */
@@ -75,18 +75,8 @@ t.test('signatures with SHA-1 are accepted only by the setting', async (t) => {
 })
 
 t.test('mails have a return path with a token, signed with the generated key', async (t) => {
-  const observe = async (config: KeyValues) => {
-    let annotations:
-      | Parameters<
-          (typeof mail)['~type'] extends infer M
-            ? M extends { annotate: infer A }
-              ? A extends (...given: infer G) => void
-                ? (...given: G) => void
-                : never
-              : never
-            : never
-        >[0]
-      | undefined
+  const observe = async (config: KeyValues): Promise<MailAnnotations> => {
+    let annotate: Parameters<Mail['annotate']>[0] = () => ({})
     const fakeMail = definePlugin({
       id: 'mail',
       version: '1.0.0',
@@ -94,15 +84,13 @@ t.test('mails have a return path with a token, signed with the generated key', a
       provides: [mail],
       setup: ({ provide }) =>
         provide(mail, {
-          annotate(given: (reference: string) => unknown) {
-            annotations = given as never
+          annotate(annotations: typeof annotate) {
+            annotate = annotations
           },
-        } as never),
+        } as Mail),
     })
     await start(config, [fakeMail])
-    return await (annotations as unknown as (reference: string) => Promise<{ returnPath?: string; headers?: object }>)(
-      'b'.repeat(40),
-    )
+    return annotate('b'.repeat(40))
   }
   const [paths] = await assertKeyEffect(t, 'platform.delivery-receipts.return-path', {
     compared: '',
@@ -133,8 +121,8 @@ t.test('old receipts and subscriptions are removed', async (t) => {
     await post((providers['ses'] as TestProvider).request('delivered', about))
     clock.shiftWallClock(days * dayMs)
     await settle()
-    const { runTask } = await import('@plinth/dev/testing')
-    await runTask(running, 'delivery-receipts.purge')
+    const purge = running.scheduledTasks.find(({ name }) => name === 'delivery-receipts.purge')
+    await purge?.run(new AbortController().signal)
     return (await stored()).length
   }
   const [kept] = await assertKeyEffect(t, 'platform.delivery-receipts.retention', {
@@ -143,4 +131,3 @@ t.test('old receipts and subscriptions are removed', async (t) => {
   })
   t.hasStrict(kept, { before: 1, after: 0 })
 })
-void manualClock

@@ -2,7 +2,7 @@
 import { createDatabase, onEachDatabase } from '@plinth/dev/testing/database'
 import { health } from '@plinth/http'
 import { definePlugin, sendReference } from '@plinth/kernel'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { receiptSource } from '../src/contract.ts'
 import { StoredReceipt } from '../src/entities.ts'
 import { allSources, createCertificate, secrets, startOutside, startReceipts, topicArn } from './fixtures/product.ts'
@@ -13,7 +13,7 @@ const providers = providersWith(key)
 const provider = (name: string) => providers[name] as TestProvider
 const json = { 'content-type': 'application/json' }
 
-async function sqlite(t: t.Test) {
+async function sqlite(t: Test) {
   const at = await createDatabase('sqlite')
   t.teardown(() => at.drop())
   return at
@@ -174,7 +174,7 @@ t.test('a source of another plugin is called like the own ones, and addresses in
       }),
   })
   const at = await sqlite(t)
-  const { post, stored, settle, clock } = await startReceipts(t, at, { outside: outside.plugin, channels: [acme] })
+  const { post, stored, settle, clock } = await startReceipts(t, at, { outside: outside.plugin, others: [acme] })
   const body = sendReference('pager')
   t.equal(
     (await post({ path: '/api/v1/delivery-receipts/acme', headers: { 'content-type': 'text/plain' }, body })).status,

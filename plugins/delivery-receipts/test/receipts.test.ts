@@ -1,7 +1,7 @@
 /** The table provider x case, from the documented payloads of each provider. */
 import { createDatabase, onEachDatabase } from '@plinth/dev/testing/database'
 import { sendReference } from '@plinth/kernel'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { createCertificate, startOutside, startReceipts } from './fixtures/product.ts'
 import { type Kind, providersWith, type Reported, snsRequest } from './fixtures/providers.ts'
 
@@ -19,7 +19,7 @@ const states: Readonly<Record<Kind, readonly [state: string, bounce: string | nu
 const table: Record<string, Record<string, string>> = {}
 t.teardown(() => console.table(table))
 
-const outsideOf = (t: t.Test) => startOutside(t, (_request, response) => response.end(cert))
+const outsideOf = (t: Test) => startOutside(t, (_request, response) => response.end(cert))
 
 for (const [name, provider] of Object.entries(providers)) {
   t.test(`receipts of ${name}`, async (t) => {

@@ -1,5 +1,6 @@
 /** The sources without a product: signatures, traps and states. */
 import { createHmac } from 'node:crypto'
+import { assertMembers } from '@plinth/dev/testing'
 import t from 'tap'
 import { isReceiptRejected, type ReceiptRequest, type ReceiptSource } from '../src/contract.ts'
 import { maxLocalPartLength, referenceInReturnPath, returnPathOf } from '../src/return-path.ts'
@@ -16,7 +17,7 @@ import { certificateUrl, dsn, feedbackReport, signSns, snsRequest } from './fixt
 const { key, cert } = createCertificate()
 const other = createCertificate()
 const clock = { now: () => Date.now() }
-const reference = 'a'.repeat(39) + 'b'
+const reference = `${'a'.repeat(39)}b`
 
 const requestOf = (body: string | object, more: Partial<ReceiptRequest> = {}): ReceiptRequest => ({
   headers: {},
@@ -290,7 +291,7 @@ t.test('a push of Alibaba Cloud is a list with a time of China', async (t) => {
     { ...entry, phone_number: '2', success: false },
   ]
   const { receipts } = await source.receive(requestOf(body, { secret: secrets.aliyun }))
-  t.hasStrict(receipts, [
+  assertMembers(t, receipts, [
     { state: 'delivered', reference, at: Date.parse('2026-11-30T00:00:00Z') },
     { state: 'bounced', bounce: 'soft' },
   ])
@@ -317,6 +318,8 @@ t.test('a receipt of Twilio has the state of its status and code', (t) => {
 })
 
 const pathKey = Buffer.alloc(32, 5)
+/** Changes the last character of a token. */
+const withWrongMac = (address: string) => address.replace(/.@/, (end) => (end === '0@' ? '1@' : '0@'))
 
 t.test('a return path proves the mail that was returned', (t) => {
   const address = `${'b'.repeat(maxLocalPartLength)}@mail.example.com`
@@ -328,7 +331,7 @@ t.test('a return path proves the mail that was returned', (t) => {
     t.equal(referenceInReturnPath(returnPathOf(address, pathKey, one), pathKey), one)
   }
   t.equal(referenceInReturnPath(own, Buffer.alloc(32, 6)), 'forged')
-  t.equal(referenceInReturnPath(own.replace(/.@/, '0@'), pathKey), 'forged')
+  t.equal(referenceInReturnPath(withWrongMac(own), pathKey), 'forged')
   t.equal(referenceInReturnPath(`b+${'z'.repeat(47)}@example.com`, pathKey), 'forged', 'no reference is that large')
   t.equal(referenceInReturnPath('noreply@example.com', pathKey), undefined)
   t.end()
@@ -366,7 +369,7 @@ t.test('a returned mail finds its send by token, envelope id, or the ids of the 
     [undefined],
     'a mail of somebody else',
   )
-  const forged = token.replace(/.@/, '!@').replace('!', token.includes('0@') ? '1' : '0')
+  const forged = withWrongMac(token)
   t.same(await found(dsn(failed, { ...mail, to: forged, messageId: own })), [], 'a forged token changes nothing')
 })
 
@@ -399,7 +402,7 @@ t.test('a returned mail has the state of its recipient', async (t) => {
 
 t.test('a mail that is not a report changes nothing, and a broken one is rejected', async (t) => {
   const about = { id: 'r3', at: Date.now(), messageId: `<${reference}@shop.example>` }
-  t.hasStrict(await reportOf(feedbackReport('abuse', about)), [{ state: 'complained', reference }])
+  assertMembers(t, await reportOf(feedbackReport('abuse', about)), [{ state: 'complained', reference }])
   t.same(await reportOf(feedbackReport('not-spam', about)), [])
   const away = `From: ada@example.com\r\nAuto-Submitted: auto-replied\r\nIn-Reply-To: ${about.messageId}\r\n\r\nI am away.`
   t.same(await reportOf(away), [], 'an answering machine')

@@ -1,9 +1,12 @@
 import type { DeliveryReport } from '@plinth/notification'
 import { type JsonObject, valueAtPath } from '@plinth/outgoing-http'
 import type { ReceiptSource } from '../contract.ts'
-import { hashOf, parseObject, referenceInMessageId, referenceOf, requireSecret, textOf, timeOf } from './proof.ts'
+import { hashOf, parseObject, referenceOf, requireSecret, textOf, timeOf } from './proof.ts'
 
-/** Webhooks of Postmark. They have no signature, so they must contain a secret. */
+/**
+ * Webhooks of Postmark. They have no signature, so they must contain a secret. The name of the metadata comes from a header,
+ * whose case SMTP libraries change.
+ */
 export const createPostmarkSource = (secret: () => string): ReceiptSource => ({
   displayName: { en: 'Postmark', 'zh-CN': 'Postmark' },
   isConfigured: () => secret() !== '',
@@ -22,7 +25,7 @@ export const createPostmarkSource = (secret: () => string): ReceiptSource => ({
       channel: 'mail',
       provider: 'postmark',
       messageId: textOf(messageId),
-      reference: referenceOf(valueAtPath(event, 'Metadata.ref')) ?? referenceInMessageId(messageId),
+      reference: referenceOf(valueAtPath(event, 'Metadata.ref') ?? valueAtPath(event, 'Metadata.Ref')),
       at: timeOf(time),
       detail:
         [textOf(event['Type']), textOf(event['Details'])].filter((part) => part !== undefined).join(': ') || undefined,
