@@ -3,7 +3,7 @@ import { key } from '@plinth/kernel'
 import { declarePluginKey } from '@plinth/system-config'
 import { maxLocalPartLength } from './return-path.ts'
 
-export const returnPathKeyName = 'platform.delivery-receipts.return-path-key'
+export const returnPathKeyName = 'platform.delivery-receipts.bounce-address-key'
 
 const secretKey = (en: string, zh: string, english: string, chinese: string) =>
   key.string({
@@ -55,7 +55,7 @@ export const keys = {
     default: false,
     reload: 'live',
   }),
-  'platform.delivery-receipts.mailgun.signing-key': secretKey(
+  'platform.delivery-receipts.mailgun.secret': secretKey(
     'Webhook signing key of Mailgun',
     'Mailgun 的 Webhook 签名密钥',
     'Empty: the source is off.',
@@ -74,7 +74,7 @@ export const keys = {
     'the server that passes returned mail',
     '转发退信的服务器',
   ),
-  'platform.delivery-receipts.return-path': key.string({
+  'platform.delivery-receipts.bounce-address': key.string({
     title: { en: 'Return path of mails', 'zh-CN': '邮件的退回地址' },
     description: {
       en: 'Address to which servers return mails, such as bounce@example.com. Each mail gets an address of its own with a token after a plus sign. The domain needs an SPF record for the SMTP server. Empty: the sender gets returned mails.',

@@ -78,7 +78,7 @@ export default definePlugin({
         clock,
       }),
       mailgun: createMailgunSource({
-        signingKey: () => config.get('platform.delivery-receipts.mailgun.signing-key'),
+        signingKey: () => config.get('platform.delivery-receipts.mailgun.secret'),
         clock,
       }),
       postmark: createPostmarkSource(() => config.get('platform.delivery-receipts.postmark.secret')),
@@ -97,7 +97,7 @@ export default definePlugin({
       ...(sms?.reportingDrivers ?? []).map((provider) => ({ channel: 'sms', provider })),
     ])
     mail?.annotate(async (reference) => {
-      const address = config.get('platform.delivery-receipts.return-path')
+      const address = config.get('platform.delivery-receipts.bounce-address')
       const headers = Object.assign({}, ...configured().map((source) => source.mailHeaders?.(reference) ?? {}))
       return address === '' ? { headers } : { headers, returnPath: returnPathOf(address, await key.get(), reference) }
     })

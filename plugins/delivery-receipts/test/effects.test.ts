@@ -33,7 +33,7 @@ t.test('each source accepts only requests with the configured proof', async (t) 
       changed: [`${topicArn}-2`],
       observe: statusOf('ses'),
     }),
-    await assertKeyEffect(t, 'platform.delivery-receipts.mailgun.signing-key', {
+    await assertKeyEffect(t, 'platform.delivery-receipts.mailgun.secret', {
       changed: otherSecret,
       observe: statusOf('mailgun'),
     }),
@@ -92,7 +92,7 @@ t.test('mails have a return path with a token, signed with the generated key', a
     await start(config, [fakeMail])
     return annotate('b'.repeat(40))
   }
-  const [paths] = await assertKeyEffect(t, 'platform.delivery-receipts.return-path', {
+  const [paths] = await assertKeyEffect(t, 'platform.delivery-receipts.bounce-address', {
     compared: '',
     changed: 'bounce@mail.example.com',
     observe,
@@ -105,10 +105,10 @@ t.test('mails have a return path with a token, signed with the generated key', a
     'X-PM-Metadata-ref': 'b'.repeat(40),
     'X-PM-KeepID': 'true',
   })
-  const [signed] = await assertKeyEffect(t, 'platform.delivery-receipts.return-path-key', {
+  const [signed] = await assertKeyEffect(t, 'platform.delivery-receipts.bounce-address-key', {
     changed: Buffer.alloc(32, 9).toString('base64'),
     observe: async (config) =>
-      (await observe({ 'platform.delivery-receipts.return-path': 'bounce@mail.example.com', ...config })).returnPath,
+      (await observe({ 'platform.delivery-receipts.bounce-address': 'bounce@mail.example.com', ...config })).returnPath,
   })
   t.not(signed?.before, signed?.after)
 })

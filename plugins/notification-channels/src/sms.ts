@@ -71,6 +71,10 @@ export default definePlugin({
         if (text.driver !== undefined) return sms.send(text, signal)
         return choice.run(signal, (driver) => sms.send(driver === undefined ? text : { ...text, driver }, signal))
       },
+      async ask(message, { signal, ...sent }) {
+        const to = await numberOf(message)
+        return to === undefined ? undefined : sms.find({ to, ...sent }, signal)
+      },
       reachable: (userIds) => usersWith(accounts, userIds, ({ mobile }) => mobile),
       verify: (signal) => choice.verify((driver) => sms.verify(signal, driver)),
       condition: () => choice.condition(driverKeyNames('platform.notification.channels.sms'), sms.needs()),

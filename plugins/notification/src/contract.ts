@@ -170,6 +170,11 @@ export interface SendDeliveries {
    */
   apply(report: DeliveryReport): Promise<number | undefined>
   /**
+   * Asks providers about sends with the status `unknown` that are due, and stores what they know. Sends nothing. Called by
+   * the task `notification.send-log.settle`.
+   */
+  askProviders(signal: AbortSignal): Promise<void>
+  /**
    * Declares which sends get reports. The send log shows such a send as `sent`, and after 72 hours without a report as
    * `unconfirmed`. Call it during setup; the function is called for each list.
    */

@@ -68,7 +68,8 @@ export const SendLogRow = defineEntity({
     retryOfId: column.id().nullable(),
     /**
      * For a `retried` row, the end of the claim; null once the retry has begun. For a `sending` row, the time by which
-     * the send must have ended. For a `waiting` row, the time of the next attempt.
+     * the send must have ended. For a `waiting` row, the time of the next attempt. For an `unknown` row, the time from which
+     * the provider is asked again; null if it was not asked yet.
      */
     claimedUntil: column.timestamp().nullable(),
     /** State of a `retried` row before it was claimed. It is restored if the process dies before the retry. */

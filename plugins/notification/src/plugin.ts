@@ -41,6 +41,7 @@ import { sendLogRoutes } from './send-log/routes.ts'
 import { SendLogReader } from './send-log/send-log-reader.ts'
 import { retryDue } from './send-log/send-log-writer.ts'
 import { findInterruptedSends, purgeSendLog } from './send-log/tasks.ts'
+import { UnknownSends } from './send-log/unknown-sends.ts'
 import { webhookEvents } from './webhook-events.ts'
 import { type NotificationServices, requires, resolvers } from './wiring.ts'
 
@@ -151,7 +152,12 @@ export default definePlugin({
 
     provide(notification, parts.notification)
     const deliveries = db && new SendLogDeliveries({ db, events })
-    provide(sendDeliveries, deliveries ?? { apply: async () => undefined, expect: () => {} })
+    const unknown = deliveries && new UnknownSends({ db, clock, channels: given.channels, deliveries, log })
+    provide(sendDeliveries, {
+      apply: async (report) => deliveries?.apply(report),
+      expect: (sends) => deliveries?.expect(sends),
+      askProviders: async (signal) => unknown?.ask(signal),
+    })
     contribute(verificationCodeSender, 'notification', notificationSender(parts.notification, translator, site))
     http?.addRoutes(sendRoutes, parts)
     onStop(() => verifier.stop())

@@ -27,7 +27,7 @@ type Dependencies = {
 }
 type StoredDelivery = Pick<SendLogRow, 'status' | 'channel' | 'provider' | 'deliveryState' | 'createdAt'>
 
-export class SendLogDeliveries implements SendDeliveries {
+export class SendLogDeliveries implements Omit<SendDeliveries, 'askProviders'> {
   readonly #parts: Dependencies
   readonly #expected: Parameters<SendDeliveries['expect']>[0][] = []
 
