@@ -61,6 +61,7 @@ export const layers: readonly Layer[] = [
       'notification',
       'notification-rules',
       'notification-channels',
+      'delivery-receipts',
       'webhook-providers',
       'notification-linkage',
       'money',

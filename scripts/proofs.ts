@@ -86,6 +86,14 @@ export const proofs: Readonly<Record<string, Proof>> = {
     ],
     files: ['plugins/webhooks/test/webhooks.proof.ts'],
   },
+  receipts: {
+    proves:
+      'A mail whose response was lost is resolved by the report of the provider, and never sent twice, over 20 kills on each database.',
+    minutes: 4,
+    group: 4,
+    paths: ['plugins/{delivery-receipts,notification,mail,events}/src/**', 'plugins/delivery-receipts/test/**'],
+    files: ['plugins/delivery-receipts/test/receipts.proof.ts'],
+  },
   installer: {
     proves:
       'The installer works in a browser, on the command line and through restarts, also if a database or Redis is not available.',

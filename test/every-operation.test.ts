@@ -33,6 +33,11 @@ const exceptions: Readonly<Record<string, string>> = {
   'POST /api/v1/admin/console/pages/{id}/import': 'It needs a list with an import: examples/vouchers/plugin.test.ts.',
   'POST /api/v1/admin/webhooks/deliveries/{id}/redeliver':
     'It needs a delivery that has ended: plugins/webhooks/test/deliveries.test.ts.',
+  ...exceptionOf('It needs a receipt of a provider: plugins/delivery-receipts/test/endpoint.test.ts.', [
+    'GET /api/v1/admin/delivery-receipts/receipts/{id}',
+    'GET /api/v1/admin/delivery-receipts/subscriptions/{id}',
+    'POST /api/v1/admin/delivery-receipts/subscriptions/{id}/confirm',
+  ]),
   'GET /api/v1/ws': 'It opens a WebSocket: plugins/notification-channels/test/websocket.test.ts.',
   'POST /api/v1/admin/scheduler/clock/confirm':
     'It needs a clock that differs from the time of the database: plugins/scheduler/test/clock.test.ts.',

@@ -103,6 +103,10 @@ t.test('no purge blocks the event loop, whatever its table contains', { timeout:
     },
     'idempotency.purge': { idempotency_call: { name: "'n' || n", created_at: time } },
     'async-task.purge': { async_task: { status: "'failed'", finished_at: time } },
+    'delivery-receipts.purge': {
+      delivery_receipt: { receipt_id: "'r' || n", status: "'applied'", occurred_at: time, created_at: time },
+      delivery_receipt_confirmation: { url_hash: "'h' || n", url: "'u'", created_at: time },
+    },
     'webhooks.purge': {
       webhook_delivery: { status: "'delivered'", created_at: time, next_at: time, body: "'{}'", attempt_log: "'[]'" },
     },

@@ -25,6 +25,7 @@ const dependantsOf: Readonly<Record<string, readonly string[]>> = {
   database: [
     'approval',
     'async-task',
+    'delivery-receipts',
     'events',
     'example.mall',
     'iam',
@@ -47,6 +48,7 @@ const dependantsOf: Readonly<Record<string, readonly string[]>> = {
     'webhooks',
   ],
   events: [
+    'delivery-receipts',
     'example.mall',
     'iam.recovery',
     'install',
@@ -61,6 +63,7 @@ const dependantsOf: Readonly<Record<string, readonly string[]>> = {
   http: [
     'approval',
     'console.admin',
+    'delivery-receipts',
     'example.mall',
     'iam',
     'iam.recovery',
@@ -83,6 +86,7 @@ const dependantsOf: Readonly<Record<string, readonly string[]>> = {
   i18n: ['iam.recovery'],
   iam: [
     'console.admin',
+    'delivery-receipts',
     'example.mall',
     'iam.recovery',
     'install',
@@ -97,8 +101,17 @@ const dependantsOf: Readonly<Record<string, readonly string[]>> = {
   'money.payments': ['example.mall', 'web3-settlement'],
   money: ['example.mall', 'member-points', 'money.payments'],
   'notification.inbox': ['notification-channels.database'],
-  'system-config': ['iam.verification', 'idempotency', 'install', 'social', 'system-config.admin', 'web3', 'webhooks'],
-  'outgoing-http': ['notification-channels.webhook', 'sms', 'social', 'web3', 'webhooks'],
+  'system-config': [
+    'delivery-receipts',
+    'iam.verification',
+    'idempotency',
+    'install',
+    'social',
+    'system-config.admin',
+    'web3',
+    'webhooks',
+  ],
+  'outgoing-http': ['delivery-receipts', 'notification-channels.webhook', 'sms', 'social', 'web3', 'webhooks'],
   'notification-channels.webhook': product.plugins.flatMap(({ id }) =>
     id.startsWith('webhook-providers.') ? [id] : [],
   ),
@@ -107,6 +120,7 @@ const dependantsOf: Readonly<Record<string, readonly string[]>> = {
   social: ['notification-channels.social'],
   storage: ['async-task'],
   notification: [
+    'delivery-receipts',
     'notification-channels.database',
     'notification-channels.log',
     'notification-channels.mail',

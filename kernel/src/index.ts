@@ -99,11 +99,14 @@ export {
   type NotificationMessage,
   notificationChannel,
   type OutcomeName,
+  type ProviderReport,
   type ProviderResponse,
   type Recipient,
   type RecipientKind,
   type SendContext,
+  type SentMessage,
   secretsOf,
+  sendReference,
   type TextRange,
 } from './contracts/notification-channel.ts'
 export { type PersonalDataSubject, type PersonalTable, personalData } from './contracts/personal-data.ts'

@@ -80,8 +80,10 @@ export async function callApps(scene: Scene): Promise<void> {
   await assertSuccess(admin.DELETE('/api/v1/admin/open-platform/apps/{id}', { params }))
 }
 
-/** Calls the operations on webhook endpoints and their deliveries. */
+/** Calls the operations on webhook endpoints and their deliveries, and the lists of delivery receipts. */
 export async function callWebhooks({ admin }: Scene): Promise<void> {
+  await assertSuccess(admin.GET('/api/v1/admin/delivery-receipts/receipts'))
+  await assertSuccess(admin.GET('/api/v1/admin/delivery-receipts/subscriptions'))
   await assertSuccess(admin.GET('/api/v1/admin/webhooks/event-types'))
   const body = { name: 'ERP', url: 'https://erp.example.org/hooks', eventTypes: ['order.paid'] }
   const { id } = await assertSuccess(admin.POST('/api/v1/admin/webhooks/endpoints', { body }))

@@ -175,6 +175,7 @@ const jsonColumns: Readonly<Record<string, 'list' | 'map' | 'members'>> = {
   'notification_rule.escalation_channels': 'list',
   'notification_rule.escalation_recipient_user_ids': 'list',
   'notification_rule.recipient_user_ids': 'list',
+  'notification_send_log.delivery_times': 'map',
   'notification_send_log.recipients': 'list',
   'oidc_identity.granted_role_ids': 'list',
   'open_app.scopes': 'list',

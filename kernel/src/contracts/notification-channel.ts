@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { type LocalizedText, localize } from '@plinth/config-schema'
 import { shape } from '@plinth/config-schema/shapes'
 import { extensionPoint } from '../refs.ts'
@@ -71,6 +72,13 @@ export interface SendContext {
   /** True if the preferences of all recipients allow the message. */
   readonly isWanted?: boolean
 }
+
+/**
+ * Returns the own reference of a send: 40 hexadecimal characters that depend only on the idempotency key. Channels pass it to
+ * their provider, for example in `Message-ID`, so that a later report about the message finds the send.
+ */
+export const sendReference = (idempotencyKey: string): string =>
+  createHash('sha256').update(idempotencyKey).digest('hex').slice(0, 40)
 
 /** Response of a provider, shown to the operator. It must not contain secrets, tokens or request headers. */
 export interface ProviderResponse {
@@ -211,6 +219,25 @@ export interface ChannelTarget {
  * A way to deliver messages. A plugin contributes it under its lower-case code: `ctx.contribute(notificationChannel,
  * 'acme', channel)`.
  */
+/** A send about which a channel asks its provider. */
+export interface SentMessage {
+  /** `sendReference` of the idempotency key of the send. */
+  readonly reference: string
+  /** Time of the send, milliseconds since the epoch. */
+  readonly sentAt: number
+  readonly signal: AbortSignal
+}
+
+/** What a provider knows about a message. */
+export interface ProviderReport {
+  readonly provider: string
+  /** Id of the message at the provider. */
+  readonly messageId?: string
+  readonly state: 'sent' | 'delivered' | 'bounced'
+  /** Code of the provider without secrets. */
+  readonly detail?: string
+}
+
 export interface NotificationChannel {
   /**
    * @example displayName: 'ACME SMS'
@@ -262,6 +289,13 @@ export interface NotificationChannel {
    * @example send: async ({ content }, { signal }) => ((await isPosted(content, signal)) ? { outcome: 'accepted' } : rejected)
    */
   send(message: NotificationMessage, context: SendContext): Promise<DeliveryOutcome>
+  /**
+   * Asks the provider what became of a message whose outcome is unknown. Must send nothing, and end when the signal aborts.
+   * Returns undefined if the provider does not know the message. Absent if providers offer no such request.
+   *
+   * @example ask: async (_message, { reference }) => (await isAtAcme(reference)) ? { provider: 'acme', state: 'sent' } : undefined
+   */
+  ask?(message: NotificationMessage, sent: SentMessage): Promise<ProviderReport | undefined>
   /**
    * Returns where the message goes, from its attributes and the configuration. Must not wait for a server. If this method
    * is absent, the server is the channel or, if the message selects one, its provider, and messages have no order.
@@ -327,6 +361,7 @@ export const notificationChannel = extensionPoint<NotificationChannel>('notifica
     {
       enabled: shape.function,
       providers: shape.function,
+      ask: shape.function,
       target: shape.function,
       reachable: shape.function,
       verify: shape.function,

@@ -62,6 +62,14 @@ export interface MailResult {
   readonly deliveries: readonly MailDelivery[]
 }
 
+/** Data that lets the report about a mail find its send. */
+export interface MailAnnotations {
+  /** Address of the envelope sender, to which servers return the mail. Default: the sender. */
+  readonly returnPath?: string | undefined
+  /** Headers in addition, such as `X-PM-Metadata-ref`. Names and values are ASCII without line breaks. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+}
+
 /** Sends mails with the configured driver. */
 export interface Mail {
   readonly isReady: boolean
@@ -71,6 +79,11 @@ export interface Mail {
   needs(): NeededConfigKeys
   /** Sends a mail. A failed delivery is returned, never thrown. Takes at most `platform.mail.send-deadline`. */
   send(message: MailMessage, options: MailOptions): Promise<MailResult>
+  /**
+   * Sets the function that returns the annotations of each mail by its `sendReference`. If the function fails, the mail is
+   * sent without them. A plugin that reads delivery reports calls this during setup.
+   */
+  annotate(annotations: (reference: string) => MailAnnotations | Promise<MailAnnotations>): void
   /**
    * Checks that the driver can send, for example that the server accepts the credentials. Sends nothing. The result and
    * the errors are those of `NotificationChannel.verify`. They contain no credentials.
@@ -86,6 +99,10 @@ export const mail = service<Mail>('mail', { from: '@plinth/mail' })
 export interface OutgoingMail {
   /** Address of the sender without a name. */
   readonly from: string
+  /** Address of the envelope sender, if it differs from `from`. A driver should then ask for a report of failures. */
+  readonly returnPath?: string | undefined
+  /** `sendReference` of the idempotency key. */
+  readonly reference: string
   readonly to: readonly string[]
   readonly subject: string
   readonly messageId: string

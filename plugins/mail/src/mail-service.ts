@@ -1,7 +1,22 @@
-import { createHash } from 'node:crypto'
-import { bilingual, ChannelError, type Clock, type Logger, type NeededConfigKeys } from '@plinth/kernel'
+import {
+  bilingual,
+  ChannelError,
+  type Clock,
+  errorReason,
+  type Logger,
+  type NeededConfigKeys,
+  sendReference,
+} from '@plinth/kernel'
 import { isAddress, isHeaderText, parseSender, type Sender } from './address.ts'
-import type { Mail, MailDelivery, MailDriver, MailMessage, MailOptions, MailResult } from './contract.ts'
+import type {
+  Mail,
+  MailAnnotations,
+  MailDelivery,
+  MailDriver,
+  MailMessage,
+  MailOptions,
+  MailResult,
+} from './contract.ts'
 import { failAllRecipients } from './drivers/failures.ts'
 
 interface Dkim {
@@ -19,8 +34,7 @@ const signedHeaders =
 
 /** Returns the `Message-ID` of a mail. It is the same for equal keys, so that a duplicate can be detected. */
 export function messageIdOf(idempotencyKey: string, { address }: Sender): string {
-  const digest = createHash('sha256').update(idempotencyKey).digest('hex').slice(0, 40)
-  return `<${digest}@${address.slice(address.lastIndexOf('@') + 1)}>`
+  return `<${sendReference(idempotencyKey)}@${address.slice(address.lastIndexOf('@') + 1)}>`
 }
 
 /** Returns a text whose lines end with CRLF, as base64 requires for text (RFC 2045, 6.8). */
@@ -36,8 +50,7 @@ const maxWordLength = 52
 async function composeMail(
   { to, subject, text, html, replyTo, locale, unsubscribeUrl }: MailMessage,
   from: Sender,
-  messageId: string,
-  dkim: Dkim | undefined,
+  { messageId, dkim, more }: { messageId: string; dkim: Dkim | undefined; more: MailAnnotations['headers'] },
 ): Promise<Buffer> {
   // Imported only here, to save memory in a product that sends no mails.
   const [{ default: nodemailer }, { encodeWord }] = await Promise.all([
@@ -60,6 +73,7 @@ async function composeMail(
     headers: {
       // Prevents automatic replies (RFC 3834).
       'Auto-Submitted': 'auto-generated',
+      ...more,
       ...(hasEncodedWord
         ? { Subject: { prepared: true, foldLines: true, value: encodeWord(subject, 'B', maxWordLength) } }
         : {}),
@@ -104,6 +118,7 @@ export class MailService implements Mail {
   readonly #parts: MailDependencies
   readonly #stopping = new AbortController()
   readonly #inFlight = new Set<Promise<unknown>>()
+  #annotations: Parameters<Mail['annotate']>[0] | undefined
 
   constructor(parts: MailDependencies) {
     this.#parts = parts
@@ -121,6 +136,10 @@ export class MailService implements Mail {
     const sending = this.#send(message, options)
     this.#inFlight.add(sending)
     return sending.finally(() => this.#inFlight.delete(sending))
+  }
+
+  annotate(annotations: Parameters<Mail['annotate']>[0]): void {
+    this.#annotations = annotations
   }
 
   needs(): NeededConfigKeys {
@@ -180,8 +199,10 @@ export class MailService implements Mail {
     const to = message.to.filter(isAddress)
     if (to.length === 0) return response(inOrder(message.to, []))
     const { dkim, sendDeadlineMs } = settings()
-    const raw = () => composeMail({ ...message, to }, from, messageId, dkim)
-    const mail = { from: from.address, to, subject: message.subject, messageId, raw }
+    const reference = sendReference(idempotencyKey)
+    const { returnPath, headers: more } = await this.#annotationsOf(reference)
+    const raw = () => composeMail({ ...message, to }, from, { messageId, dkim, more })
+    const mail = { from: from.address, returnPath, reference, to, subject: message.subject, messageId, raw }
     const signals = [this.#stopping.signal, ...(signal === undefined ? [] : [signal])]
     try {
       const sent = await withSignal(clock, sendDeadlineMs, signals, (limit) => driver.send(mail, limit))
@@ -194,6 +215,16 @@ export class MailService implements Mail {
           failAllRecipients(to, 'unknown', 'mail.driver-failed', 'The mail driver failed; the log says why'),
         ),
       )
+    }
+  }
+
+  async #annotationsOf(reference: string): Promise<MailAnnotations> {
+    try {
+      return (await this.#annotations?.(reference)) ?? {}
+    } catch (error) {
+      // The mail is sent. Only its delivery reports may be missing.
+      this.#parts.log.error({ reason: errorReason(error) }, 'a mail has no return path for its delivery reports')
+      return {}
     }
   }
 

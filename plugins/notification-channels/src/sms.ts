@@ -7,6 +7,7 @@ import {
   notificationChannel,
   omitUndefined,
   optional,
+  sendReference,
 } from '@plinth/kernel'
 import { type SmsMessage, sms } from '@plinth/sms'
 import { DriverChoice, driverKeyNames, driverKeys, usersWith } from './driver-choice.ts'
@@ -65,10 +66,14 @@ export default definePlugin({
           const errorMessage = 'The recipient has no mobile number'
           return { outcome: 'rejected', errorCode: 'sms.number-missing', errorMessage }
         }
-        const text = { to, ...textOf(message), reference: idempotencyKey }
+        const text = { to, ...textOf(message), reference: sendReference(idempotencyKey) }
         // Uses only the driver that the message specifies.
         if (text.driver !== undefined) return sms.send(text, signal)
         return choice.run(signal, (driver) => sms.send(driver === undefined ? text : { ...text, driver }, signal))
+      },
+      async ask(message, { signal, ...sent }) {
+        const to = await numberOf(message)
+        return to === undefined ? undefined : sms.find({ to, ...sent }, signal)
       },
       reachable: (userIds) => usersWith(accounts, userIds, ({ mobile }) => mobile),
       verify: (signal) => choice.verify((driver) => sms.verify(signal, driver)),

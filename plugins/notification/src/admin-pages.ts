@@ -40,6 +40,28 @@ const sendTones = {
 } as const
 const outcomeTones = { accepted: 'good', rejected: 'bad', deferred: 'info', unknown: 'warn' } as const
 
+const deliveryStates = {
+  queued: text('Queued', '排队中'),
+  sent: text('Sent', '已发出'),
+  delayed: text('Delayed', '延迟'),
+  delivered: text('Delivered', '已送达'),
+  failed: text('Not attempted', '未投递'),
+  bounced: text('Bounced', '被退回'),
+  complained: text('Complaint', '被投诉'),
+  unconfirmed: text('Unconfirmed', '未确认'),
+}
+const deliveryTones = {
+  queued: 'info',
+  sent: 'info',
+  delayed: 'warn',
+  delivered: 'good',
+  failed: 'bad',
+  bounced: 'bad',
+  complained: 'bad',
+  unconfirmed: 'quiet',
+} as const
+const bounceKinds = { hard: text('Hard: the address is wrong', '硬退回：地址无效'), soft: text('Soft', '软退回') }
+
 const failure = { title: text('Reason', '原因'), labels: failureTexts }
 const channelNames = {
   database: text('Inbox', '站内信'),
@@ -86,6 +108,7 @@ const sendLog = adminList('getNotificationSendLogs', (row) => ({
   columns: [
     row.time('createdAt'),
     row.status('status', sendTones, { labels: sendStates }),
+    row.status('deliveryState', deliveryTones, { labels: deliveryStates }),
     row.reference('channel', channel, { labels: channelNames }),
     row.text('subject', { link: true }),
     row.reference('recipients', { labels: 'iam.actor' }),
@@ -100,6 +123,7 @@ const sendLog = adminList('getNotificationSendLogs', (row) => ({
   find: ['notificationId'],
   filters: [
     { name: 'status', labels: sendStates },
+    { name: 'deliveryState', labels: deliveryStates },
     { name: 'channel', options: { labels: 'notification.channel', title: text('Channel', '渠道') } },
     'retryableOnly',
     'notificationId',
@@ -150,6 +174,7 @@ export const sendTimelines = [
     at: 'createdAt',
     columns: [
       row.status('status', sendTones, { labels: sendStates }),
+      row.status('deliveryState', deliveryTones, { labels: deliveryStates }),
       row.reference('channel', channel, { labels: channelNames }),
       row.text('errorCode', failure),
     ],
@@ -187,6 +212,19 @@ const send = adminDetail('getNotificationSendLogsById', (it) => ({
         ),
         it.text('messageId', { mono: true }),
         it.text('traceId', { mono: true, trace: true }),
+      ],
+    },
+    {
+      title: text('Delivery', '投递结果'),
+      columns: [
+        it.status('deliveryState', deliveryTones, { labels: deliveryStates }),
+        it.text('bounceKind', { labels: bounceKinds }),
+        it.text('deliveryDetail', { mono: true }),
+        it.time('delayedAt'),
+        it.time('deliveredAt'),
+        it.time('bouncedAt'),
+        it.time('complainedAt'),
+        it.time('deliveryFailedAt'),
       ],
     },
     {

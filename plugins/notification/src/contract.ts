@@ -126,3 +126,59 @@ export interface Notification {
 }
 
 export const notification = service<Notification>('notification', { from: '@plinth/notification' })
+
+/**
+ * States of a message after a provider accepted it, from the lowest to the highest. A lower state never replaces a higher
+ * one. `delayed`: the provider still tries. `failed`: the provider accepted the message and never tried the recipient.
+ */
+export const deliveryStates = ['queued', 'sent', 'delayed', 'delivered', 'failed', 'bounced', 'complained'] as const
+export type DeliveryState = (typeof deliveryStates)[number]
+
+/** `hard`: the address is wrong. `soft`: any other reason, for example a full mailbox. */
+export type BounceKind = 'hard' | 'soft'
+
+/** One report about a send. It finds the send by `reference`, or by `provider` and `messageId`. */
+export interface DeliveryReport {
+  readonly channel: string
+  /** `sendReference` of the idempotency key of the send. */
+  readonly reference?: string | undefined
+  readonly provider?: string | undefined
+  /** Id that the provider returned when it accepted the message. */
+  readonly messageId?: string | undefined
+  readonly state: DeliveryState
+  /** Kind of a bounce. Default: `soft`. */
+  readonly bounce?: BounceKind | undefined
+  /** Time of the state, milliseconds since the epoch. */
+  readonly at: number
+  /** Text or code of the provider without secrets. Longer texts are cut to 255 characters. */
+  readonly detail?: string | undefined
+}
+
+/** Sends whose state a provider reports. Without `provider`, all sends of the channel. */
+export interface ReportedSends {
+  readonly channel: string
+  readonly provider?: string | undefined
+}
+
+/** Writes what became of sends to the send log. */
+export interface SendDeliveries {
+  /**
+   * Stores a report in the row of its send. A send with the status `unknown` gets the status `success`, or `failed` for the
+   * state `failed`. Nothing is ever sent. The same report again changes nothing. Joins the current transaction.
+   *
+   * @returns the id of the row; undefined if there is no row yet
+   */
+  apply(report: DeliveryReport): Promise<number | undefined>
+  /**
+   * Asks providers about sends with the status `unknown` that are due, and stores what they know. Sends nothing. Called by
+   * the task `notification.send-log.settle`.
+   */
+  askProviders(signal: AbortSignal): Promise<void>
+  /**
+   * Declares which sends get reports. The send log shows such a send as `sent`, and after 72 hours without a report as
+   * `unconfirmed`. Call it during setup; the function is called for each list.
+   */
+  expect(sends: () => readonly ReportedSends[]): void
+}
+
+export const sendDeliveries = service<SendDeliveries>('notification.send-deliveries', { from: '@plinth/notification' })

@@ -1,6 +1,7 @@
 import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column } from '@plinth/database'
 import type { OutcomeName } from '@plinth/kernel'
+import type { BounceKind, DeliveryState } from './contract.ts'
 
 /**
  * States of a send. `waiting`: not sent, will be sent automatically. `retried`: sent again in another row. `unknown`:
@@ -8,6 +9,9 @@ import type { OutcomeName } from '@plinth/kernel'
  */
 export const sendLogStates = ['success', 'failed', 'waiting', 'retried', 'sending', 'unknown', 'dead'] as const
 export type SendLogState = (typeof sendLogStates)[number]
+
+/** Time of each delivery state of a send, in ISO 8601. */
+export type DeliveryTimes = Readonly<Partial<Record<DeliveryState, string>>>
 
 /** A send of a message on one channel. All texts are masked. Only `payload` contains the message. */
 export const SendLogRow = defineEntity({
@@ -32,6 +36,10 @@ export const SendLogRow = defineEntity({
     { properties: ['status', 'claimedUntil'] },
     { properties: ['userId', 'id'] },
     { properties: ['orgId', 'id'] },
+    { properties: ['reference'] },
+    { properties: ['provider', 'messageId'] },
+    { properties: ['deliveryState', 'id'] },
+    { properties: ['status', 'deliveryState', 'id'] },
   ],
   properties: {
     id: column.primaryKey(),
@@ -60,7 +68,8 @@ export const SendLogRow = defineEntity({
     retryOfId: column.id().nullable(),
     /**
      * For a `retried` row, the end of the claim; null once the retry has begun. For a `sending` row, the time by which
-     * the send must have ended. For a `waiting` row, the time of the next attempt.
+     * the send must have ended. For a `waiting` row, the time of the next attempt. For an `unknown` row, the time from which
+     * the provider is asked again; null if it was not asked yet.
      */
     claimedUntil: column.timestamp().nullable(),
     /** State of a `retried` row before it was claimed. It is restored if the process dies before the retry. */
@@ -75,6 +84,13 @@ export const SendLogRow = defineEntity({
     userId: column.id().nullable(),
     orgId: column.id().nullable(),
     traceId: column.text(128).nullable(),
+    /** `sendReference` of the idempotency key. Null in rows of earlier releases. */
+    reference: column.text(40).nullable(),
+    /** What a provider reported after it accepted the message, see send-log/delivery-states.ts. */
+    deliveryState: column.text(16).$type<DeliveryState>().nullable(),
+    bounceKind: column.text(8).$type<BounceKind>().nullable(),
+    deliveryTimes: column.json<DeliveryTimes>().nullable(),
+    deliveryDetail: column.text(255).nullable(),
     createdAt: column.timestamp(),
   },
 })

@@ -7,7 +7,7 @@ import { sendCharts, sendLogTiles, sendPages, sendsNeedAttention, sendTimelines 
 import { channelPages, channelsNeedAttention, channelTiles } from './channels/channel-pages.ts'
 import { channelRoutes } from './channels/channel-routes.ts'
 import { keys } from './config.ts'
-import { notification } from './contract.ts'
+import { notification, sendDeliveries } from './contract.ts'
 import { audited, businessError, messages, permissions } from './declarations.ts'
 import { messagePages } from './delivery/message-pages.ts'
 import { fromStoredRecipients, messagePart } from './delivery/message-part.ts'
@@ -29,15 +29,19 @@ import { nameRecipients } from './migrations/0009-name-recipients.ts'
 import { indexScheduled } from './migrations/0010-index-scheduled.ts'
 import { linkClaim } from './migrations/0011-link-claim.ts'
 import { indexKeptMessages } from './migrations/0012-index-kept-messages.ts'
+import { addDeliveryState } from './migrations/0013-add-delivery-state.ts'
 import { figureCharts, sendTiles } from './overview.ts'
 import { notificationTables } from './personal-data.ts'
+import { SendLogDeliveries } from './send-log/delivery-states.ts'
+import { sendFailed, sendSucceeded } from './send-log/end-events.ts'
 import { figureRoutes } from './send-log/figure-routes.ts'
 import { sendLogMetrics, sendMetrics } from './send-log/metrics.ts'
 import { SendLogRetries } from './send-log/retries.ts'
 import { sendLogRoutes } from './send-log/routes.ts'
 import { SendLogReader } from './send-log/send-log-reader.ts'
-import { retryDue, sendFailed, sendSucceeded } from './send-log/send-log-writer.ts'
+import { retryDue } from './send-log/send-log-writer.ts'
 import { findInterruptedSends, purgeSendLog } from './send-log/tasks.ts'
+import { UnknownSends } from './send-log/unknown-sends.ts'
 import { webhookEvents } from './webhook-events.ts'
 import { type NotificationServices, requires, resolvers } from './wiring.ts'
 
@@ -50,7 +54,7 @@ export default definePlugin({
   businessErrors: [businessError],
   kernel: '^1.0.0',
   requires,
-  provides: [notification],
+  provides: [notification, sendDeliveries],
   extensionPoints: [notificationChannel],
   contributes: [
     auditTexts.of(audited),
@@ -82,6 +86,7 @@ export default definePlugin({
     indexScheduled,
     linkClaim,
     indexKeptMessages,
+    addDeliveryState,
   ],
   entities,
   scheduledTasks: [purgeSendLog, findInterruptedSends],
@@ -147,16 +152,24 @@ export default definePlugin({
     })
 
     provide(notification, parts.notification)
+    const deliveries = db && new SendLogDeliveries({ db, events })
+    const unknown = deliveries && new UnknownSends({ db, clock, channels: given.channels, deliveries, log })
+    provide(sendDeliveries, {
+      apply: async (report) => deliveries?.apply(report),
+      expect: (sends) => deliveries?.expect(sends),
+      askProviders: async (signal) => unknown?.ask(signal),
+    })
     contribute(verificationCodeSender, 'notification', notificationSender(parts.notification, translator, site))
     http?.addRoutes(sendRoutes, parts)
     onStop(() => verifier.stop())
     http?.addRoutes(channelRoutes, parts)
     contribute(labelSources, 'notification.channel', channelLabels(parts.notification))
-    if (db && recorder && writer) {
+    if (db && recorder && writer && deliveries) {
       http?.addRoutes(figureRoutes, { db, dayOf: site?.dayOf ?? createDayFormatter(() => 'UTC') })
       for (const [kind, source] of Object.entries(messageLabels(db))) contribute(labelSources, kind, source)
       const retries = new SendLogRetries({ ...parts, db, recorder, writer })
-      http?.addRoutes(sendLogRoutes, { recorder, reader: new SendLogReader(db, clock), retries, translator })
+      const reader = new SendLogReader(db, clock, deliveries)
+      http?.addRoutes(sendLogRoutes, { recorder, reader, retries, deliveries, translator })
       http?.addRoutes(messageRoutes, { recorder, list: new MessageList({ db, kernel, clock }) })
       if (events) {
         const delivery = new PartDelivery({ ...parts, db, events, recorder, writer })

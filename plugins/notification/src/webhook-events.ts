@@ -2,7 +2,7 @@ import { webhookEventType } from '@plinth/events'
 import { Type, text } from '@plinth/http'
 import { bilingual } from '@plinth/kernel'
 import { permissionCodes } from './declarations.ts'
-import { sendFailed, sendSucceeded } from './send-log/send-log-writer.ts'
+import { sendFailed, sendSucceeded } from './send-log/end-events.ts'
 
 const send = {
   sendLogId: Type.Integer(),

@@ -1,3 +1,4 @@
+import deliveryReceipts from '@plinth/delivery-receipts'
 import inbox from '@plinth/inbox'
 import type { Plugin } from '@plinth/kernel'
 import notification from '@plinth/notification'
@@ -16,4 +17,5 @@ export const notifications: readonly Plugin[] = [
   social,
   ...notificationChannels,
   ...webhookProviders,
+  deliveryReceipts,
 ]

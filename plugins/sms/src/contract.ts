@@ -4,6 +4,7 @@ import {
   extensionPoint,
   type LocalizedText,
   type NeededConfigKeys,
+  type ProviderReport,
   service,
   shape,
 } from '@plinth/kernel'
@@ -40,6 +41,16 @@ export interface SmsMessage {
 export type SmsRequest = Required<Omit<SmsMessage, 'driver' | 'template' | 'templateCode' | 'signName'>> &
   Pick<SmsMessage, 'templateCode' | 'signName'>
 
+/** A message about which a driver asks its provider. */
+export interface SentSms {
+  /** Number in E.164 format. */
+  readonly to: string
+  /** `reference` of the message. */
+  readonly reference: string
+  /** Time of the send, milliseconds since the epoch. */
+  readonly sentAt: number
+}
+
 /** A way to send text messages. A plugin contributes it under its code: `ctx.contribute(smsDriver, 'acme', driver)`. */
 export interface SmsDriver {
   readonly displayName: LocalizedText
@@ -49,6 +60,13 @@ export interface SmsDriver {
   isConfigured(): boolean
   /** Configuration keys that the driver needs. Absent if it has no required keys. */
   needs?(): NeededConfigKeys
+  /**
+   * Asks the provider what became of a message, without sending. Returns undefined if the provider does not know it, or does
+   * not respond. Absent if the provider offers no such request.
+   */
+  find?(sent: SentSms, signal: AbortSignal): Promise<ProviderReport | undefined>
+  /** True if this plugin receives the receipts of the driver and publishes them as `smsReceipt`. Default: false. */
+  hasReceipts?(): boolean
   /**
    * Checks the account without sending. The result and the errors are those of `NotificationChannel.verify`. Absent if
    * the provider offers no check.
@@ -67,7 +85,13 @@ export const smsDriver = extensionPoint<SmsDriver>('sms.driver', {
   names: shape.kebab,
   shape: shape.object<SmsDriver>(
     { displayName: shape.localized, isConfigured: shape.function, send: shape.function },
-    { templateCodes: shape.anyObject, needs: shape.function, verify: shape.function },
+    {
+      templateCodes: shape.anyObject,
+      needs: shape.function,
+      find: shape.function,
+      hasReceipts: shape.function,
+      verify: shape.function,
+    },
   ),
 })
 
@@ -77,6 +101,8 @@ export const smsDriver = extensionPoint<SmsDriver>('sms.driver', {
 export interface Sms {
   readonly isReady: boolean
   readonly drivers: readonly string[]
+  /** Codes of the drivers whose receipts this plugin publishes as `smsReceipt`. */
+  readonly reportingDrivers: readonly string[]
   /** Configuration keys that this plugin and the configured driver need. */
   needs(): NeededConfigKeys
   /**
@@ -86,6 +112,11 @@ export interface Sms {
    * @param driver default: the configured driver
    */
   verify(signal: AbortSignal, driver?: string): Promise<readonly ChannelCheck[]>
+  /**
+   * Asks the providers of all configured drivers what became of a message, without sending. Returns undefined if none of them
+   * knows the message.
+   */
+  find(sent: SentSms, signal: AbortSignal): Promise<ProviderReport | undefined>
   /**
    * Sends a message. A failure is returned, never thrown. A message with an invalid number or an unknown driver is
    * `rejected`.

@@ -10,10 +10,11 @@ import {
   type Logger,
   type NeededConfigKeys,
   omitUndefined,
+  type ProviderReport,
 } from '@plinth/kernel'
 import type * as phoneNumbers from 'libphonenumber-js/min'
 import type { CompanyNames } from './config.ts'
-import type { Sms, SmsDriver, SmsMessage, SmsRequest } from './contract.ts'
+import type { SentSms, Sms, SmsDriver, SmsMessage, SmsRequest } from './contract.ts'
 
 const load = createRequire(import.meta.url)
 let library: typeof phoneNumbers | undefined
@@ -68,6 +69,10 @@ export class SmsService implements Sms {
     return [...this.#parts.drivers].filter(([, driver]) => driver.isConfigured()).map(([code]) => code)
   }
 
+  get reportingDrivers(): readonly string[] {
+    return this.drivers.filter((code) => this.#parts.drivers.get(code)?.hasReceipts?.() === true)
+  }
+
   needs(): NeededConfigKeys {
     const { drivers, driver } = this.#parts
     const own = drivers.get(driver())?.needs?.() ?? { keys: [], missingKeys: [] }
@@ -86,6 +91,21 @@ export class SmsService implements Sms {
       throw new ChannelError('configuration', reason)
     }
     return (await chosen.verify?.(signal)) ?? ['configuration']
+  }
+
+  async find({ to, ...sent }: SentSms, signal: AbortSignal): Promise<ProviderReport | undefined> {
+    const { drivers, countryCode, log } = this.#parts
+    const number = internationalNumber(to, countryCode())
+    if (number === undefined) return undefined
+    for (const code of this.drivers) {
+      try {
+        const report = await drivers.get(code)?.find?.({ ...sent, to: number }, signal)
+        if (report !== undefined) return report
+      } catch (error) {
+        log.error({ driver: code, reason: errorReason(error) }, 'an SMS driver threw an error')
+      }
+    }
+    return undefined
   }
 
   async send(message: SmsMessage, signal: AbortSignal): Promise<DeliveryOutcome> {

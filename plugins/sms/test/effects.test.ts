@@ -183,7 +183,7 @@ t.test('Twilio is called with the configured account', async (t) => {
       ['/2010-04-01/Accounts/AC1/Messages.json', '/2010-04-01/Accounts/AC2/Messages.json'],
       ['AC123:one-token', 'AC123:other-token'],
       ['+15005550006', '+15005550007'],
-      [null, 'https://shop.example.com/base/api/v1/sms/receipts/twilio'],
+      [null, 'https://shop.example.com/base/api/v1/sms/receipts/twilio?ref=message-1'],
     ],
   )
 })

@@ -35,10 +35,14 @@ t.test('a receipt of Twilio is accepted only with its signature, and published',
     },
   )
   t.teardown(() => product.stop('test ended'))
-  const post = (form: Record<string, string>, signature?: string, type = 'application/x-www-form-urlencoded') =>
+  const post = (
+    form: Record<string, string>,
+    signature?: string,
+    { type = 'application/x-www-form-urlencoded', query = '' } = {},
+  ) =>
     product.service(http).inject({
       method: 'POST',
-      url: path,
+      url: `${path}${query}`,
       headers: omitUndefined({ 'content-type': type, 'x-twilio-signature': signature }),
       payload: new URLSearchParams(form).toString(),
     })
@@ -55,9 +59,15 @@ t.test('a receipt of Twilio is accepted only with its signature, and published',
   )
   t.equal((await post({ ...delivered, padding: 'x'.repeat(20_000) })).statusCode, 413, 'no larger than a receipt is')
   for (const form of [delivered, failed, onTheWay]) t.equal((await post(form, signed(form))).statusCode, 204)
+  const query = '?ref=order-1'
+  const own = twilioSignature(token, `https://shop.example.com/base${path}${query}`, delivered)
+  t.equal((await post(delivered, own, { query })).statusCode, 204, 'with the own reference')
+  t.equal((await post(delivered, own, { query: '?ref=order-2' })).statusCode, 403, 'signed for another message')
+  t.equal((await post(delivered, own)).statusCode, 403)
   await product.service(events).idle()
   t.same(receipts, [
-    { driver: 'twilio', messageId: 'SM1', status: 'delivered', code: null },
-    { driver: 'twilio', messageId: 'SM2', status: 'failed', code: '30003' },
+    { driver: 'twilio', messageId: 'SM1', status: 'delivered', code: null, state: 'delivered' },
+    { driver: 'twilio', messageId: 'SM2', status: 'failed', code: '30003', state: 'undelivered' },
+    { driver: 'twilio', messageId: 'SM1', status: 'delivered', code: null, state: 'delivered', reference: 'order-1' },
   ])
 })

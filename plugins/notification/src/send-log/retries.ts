@@ -217,7 +217,8 @@ const action = 'notification-send-log.retry'
 const idsOf = (rows: readonly { readonly id: number }[]) => rows.map(({ id }) => id)
 
 /** Restores the send of a row; undefined if its message cannot be restored. */
-function sendingOf(row: SendLogRow, stored: string | null | undefined): RecordedSend | undefined {
+/** Returns the stored message of a row as its next attempt; undefined if it is not stored. */
+export function sendingOf(row: SendLogRow, stored: string | null | undefined): RecordedSend | undefined {
   const { id, payload, attempt, notificationId, restorable } = row
   if (!restorable || payload == null) return undefined
   const isStored = stored != null

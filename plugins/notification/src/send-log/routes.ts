@@ -24,6 +24,7 @@ import { permissionCodes } from '../declarations.ts'
 import { sendLogStates } from '../entities.ts'
 import { outcomeName, requireSuccess, sendResult } from '../facade/results.ts'
 import { recipientOwner } from '../recipients.ts'
+import { type SendLogDeliveries, shownDeliveryStates } from './delivery-states.ts'
 import type { SendRecorder } from './recorder.ts'
 import { largestBatch, type SendLogRetries } from './retries.ts'
 import { type ListedSendLog, retryable, type SendLogReader } from './send-log-reader.ts'
@@ -32,6 +33,7 @@ interface SendLogRouteDependencies {
   readonly recorder: Pick<SendRecorder, 'written'>
   readonly reader: SendLogReader
   readonly retries: SendLogRetries
+  readonly deliveries: Pick<SendLogDeliveries, 'shownState'>
   readonly translator: Translator | undefined
 }
 
@@ -69,6 +71,18 @@ const sendLogView = Type.Object({
   retryOfId: nullable(id, { description: 'Id of the row whose message was sent again by this row.' }),
   notificationId: nullable(id, { description: 'Id of the message in the list of messages.' }),
   traceId: textOrNull,
+  deliveryState: nullable(Type.Enum(shownDeliveryStates), {
+    description:
+      'State after the provider accepted the message. `delayed`: the provider still tries. `failed`: the provider did not ' +
+      'try the recipient. `unconfirmed`: no report of the end within 72 hours. Null if no reports are expected.',
+  }),
+  bounceKind: nullable(Type.Enum(['hard', 'soft']), { description: '`hard`: the address is wrong.' }),
+  deliveryDetail: nullable(text, { description: 'Text or code of the provider for the delivery state.' }),
+  deliveredAt: nullable(instant),
+  delayedAt: nullable(instant),
+  bouncedAt: nullable(instant),
+  complainedAt: nullable(instant),
+  deliveryFailedAt: nullable(instant),
   createdAt: instant,
 })
 
@@ -88,7 +102,11 @@ const summaryView = Type.Object({
   dead: count,
 })
 
-const viewOf = (log: ListedSendLog, locale: string, translator: Translator | undefined) => ({
+const viewOf = (
+  log: ListedSendLog,
+  locale: string,
+  { translator, deliveries }: Pick<SendLogRouteDependencies, 'translator' | 'deliveries'>,
+) => ({
   id: log.id,
   channel: log.channel,
   provider: log.provider ?? null,
@@ -110,6 +128,14 @@ const viewOf = (log: ListedSendLog, locale: string, translator: Translator | und
   retryOfId: log.retryOfId ?? null,
   notificationId: log.notificationId ?? null,
   traceId: log.traceId ?? null,
+  deliveryState: deliveries.shownState(log),
+  bounceKind: log.bounceKind ?? null,
+  deliveryDetail: log.deliveryDetail ?? null,
+  deliveredAt: log.deliveryTimes?.delivered ?? null,
+  delayedAt: log.deliveryTimes?.delayed ?? null,
+  bouncedAt: log.deliveryTimes?.bounced ?? null,
+  complainedAt: log.deliveryTimes?.complained ?? null,
+  deliveryFailedAt: log.deliveryTimes?.failed ?? null,
   createdAt: log.createdAt.toISOString(),
 })
 
@@ -159,12 +185,13 @@ export const sendLogRoutes = [
         ),
         retryableOnly,
         status: Type.Optional(Type.Enum(sendLogStates)),
+        deliveryState: Type.Optional(Type.Enum(shownDeliveryStates)),
         notificationId: Type.Optional(id),
       }),
     },
     response: listPage(sendLogView),
     reasons: ['notification.channel-not-found'],
-    async handler(request, { recorder, reader, translator }) {
+    async handler(request, { recorder, reader, ...parts }) {
       const { query, locale } = request
       const rows = callerRows(request, recipientOwner)
       await recorder.written()
@@ -172,7 +199,7 @@ export const sendLogRoutes = [
         query,
         sort.parse(query.sort),
         async (window) =>
-          mapListRows(await reader.list({ ...query, rows }, window), (log) => viewOf(log, locale, translator)),
+          mapListRows(await reader.list({ ...query, rows }, window), (log) => viewOf(log, locale, parts)),
         range,
         logFilter,
       )
@@ -203,10 +230,10 @@ export const sendLogRoutes = [
     request: { params: idParams },
     response: sendLogView,
     reasons: ['notification.channel-not-found', 'notification.message-not-found', 'notification.send-log-not-found'],
-    async handler(request, { recorder, reader, translator }) {
+    async handler(request, { recorder, reader, ...parts }) {
       await recorder.written()
       const log = await reader.find(request.params.id, callerRows(request, recipientOwner))
-      return viewOf(log, request.locale, translator)
+      return viewOf(log, request.locale, parts)
     },
   }),
   route({

@@ -1,6 +1,6 @@
 import { LockMode } from '@mikro-orm/core'
 import type { Database, RowOf } from '@plinth/database'
-import { fitTextToColumn, type NotificationMessage, secretsOf } from '@plinth/kernel'
+import { fitTextToColumn, type NotificationMessage, secretsOf, sendReference } from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
 import type { SendLogRow, SendLogState } from '../entities.ts'
 import { describeRecipient, secretAttributeValues } from '../masking.ts'
@@ -113,6 +113,11 @@ export function createSendingRow(
     deliveryKey: delivery?.deliveryKey ?? null,
     notificationId: delivery?.notificationId ?? null,
     traceId: typeof traceId === 'string' ? text(traceId, 128) : null,
+    reference: sendReference(idempotencyKey),
+    deliveryState: null,
+    bounceKind: null,
+    deliveryTimes: null,
+    deliveryDetail: null,
     createdAt: now,
   }
 }

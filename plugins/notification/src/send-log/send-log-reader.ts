@@ -3,6 +3,7 @@ import type { Clock } from '@plinth/kernel'
 import { businessError } from '../declarations.ts'
 import { SendLogRow, type SendLogState } from '../entities.ts'
 import { countKinds, type RowsSql, readCounts } from './counts.ts'
+import type { SendLogDeliveries } from './delivery-states.ts'
 
 interface SendLogFilter {
   /** Code of a channel, in upper or lower case. */
@@ -10,6 +11,7 @@ interface SendLogFilter {
   readonly retryableOnly?: boolean | undefined
   /** State of the sends. `retryableOnly` takes precedence over it. */
   readonly status?: SendLogState | undefined
+  readonly deliveryState?: Parameters<SendLogDeliveries['rowsWith']>[0] | undefined
   readonly notificationId?: number | undefined
   /** Condition from `callerRows(request, recipientOwner)`. */
   readonly rows: object
@@ -46,14 +48,16 @@ export type ListedSendLog = Omit<SendLogRow, 'payload'>
 export class SendLogReader {
   readonly #db: Database
   readonly #clock: Pick<Clock, 'now'>
+  readonly #deliveries: Pick<SendLogDeliveries, 'rowsWith'>
 
-  constructor(db: Database, clock: Pick<Clock, 'now'>) {
+  constructor(db: Database, clock: Pick<Clock, 'now'>, deliveries: Pick<SendLogDeliveries, 'rowsWith'>) {
     this.#db = db
     this.#clock = clock
+    this.#deliveries = deliveries
   }
 
   list(
-    { channel, retryableOnly, status, notificationId, rows }: SendLogFilter,
+    { channel, retryableOnly, status, deliveryState, notificationId, rows }: SendLogFilter,
     window: PageWindow,
   ): Promise<FoundPage<ListedSendLog>> {
     const where = {
@@ -62,7 +66,9 @@ export class SendLogReader {
       ...(notificationId === undefined ? {} : { notificationId }),
       ...(retryableOnly ? retryable : {}),
     }
-    return findPage<SendLogRow>(this.#db.fork(), SendLogRow, { $and: [where, rows] }, window, { exclude: ['payload'] })
+    const delivered = deliveryState === undefined ? {} : this.#deliveries.rowsWith(deliveryState)
+    const all = { $and: [where, delivered, rows] }
+    return findPage<SendLogRow>(this.#db.fork(), SendLogRow, all, window, { exclude: ['payload'] })
   }
 
   /** Finds a send. @throws BusinessError "404" `notification.send-log-not-found`, also if `rows` excludes the send */

@@ -16,6 +16,8 @@ import {
   type SendLogKind,
   sendLogKindOf,
 } from './counts.ts'
+import { resolveUnknown } from './delivery-states.ts'
+import { sendFailed, sendSucceeded } from './end-events.ts'
 import {
   createFinishedRow,
   createSendingRow,
@@ -84,20 +86,6 @@ function decideRetry(
 
 /** Event: a row is due for an automatic retry. */
 export const retryDue = event('notification.retry', Type.Object({ logId: Type.Integer() }))
-
-const endedSend = Type.Object({
-  sendLogId: Type.Integer({ minimum: 1 }),
-  notificationId: Type.Optional(Type.Integer({ minimum: 1 })),
-  channel: Type.String(),
-  attempt: Type.Integer({ minimum: 1 }),
-  errorCode: Type.Optional(Type.String()),
-  userId: Type.Optional(Type.Integer({ minimum: 1 })),
-  orgId: Type.Optional(Type.Integer({ minimum: 1 })),
-})
-/** Event: a provider accepted a message. Published with the row of the send log if the product has a handler. */
-export const sendSucceeded = event('notification.send-succeeded', endedSend)
-/** Event: a message failed and is not sent again automatically. Published like `sendSucceeded`. */
-export const sendFailed = event('notification.send-failed', endedSend)
 
 export interface SendLogWriterDependencies {
   readonly db: Database
@@ -395,7 +383,7 @@ const markUnknown = (db: Database, where: object): Promise<number> =>
     const condition = { ...where, status: 'sending' as const }
     const rows = await em.find(SendLogRow, condition, {
       ...rowLock(db),
-      fields: ['id', 'notificationId'],
+      fields: ['id', 'notificationId', 'deliveryState', 'restorable', 'channel', 'attempt', 'userId', 'orgId'],
       orderBy: { id: 'asc' },
       limit: markedTogether,
     })
@@ -408,6 +396,8 @@ const markUnknown = (db: Database, where: object): Promise<number> =>
     )
     await changeMessageCounts(db, outcomes)
     await changeCounts(db, { sending: -changed, unknown: changed })
+    // A provider may have reported the message before its process died.
+    for (const row of rows) await resolveUnknown({ db, events: undefined }, { ...row, ...lost })
     return changed
   })
 

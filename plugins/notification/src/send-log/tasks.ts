@@ -3,11 +3,13 @@ import { type Database, type RemovedRows, selectionOf } from '@plinth/database'
 import type { Events } from '@plinth/events'
 import type { OptionalRef, ScheduledTask } from '@plinth/kernel'
 import type { keys } from '../config.ts'
+import { sendDeliveries } from '../contract.ts'
 import { SendLogRow } from '../entities.ts'
 import { changeCounts, countsByKind, sendLogKindOf } from './counts.ts'
 import { markInterrupted, publishOverdue, releaseInterrupted } from './send-log-writer.ts'
 
 type Uses = { requires: { database: OptionalRef<Database>; events: OptionalRef<Events> }; config: typeof keys }
+type SettleUses = Uses & { provides: readonly [typeof sendDeliveries] }
 
 const kinds = selectionOf(SendLogRow).pick('status', 'restorable')
 
@@ -48,17 +50,18 @@ export const purgeSendLog = createPurgeTask<Uses>('platform.notification.send-lo
 })
 
 /** Scheduled task that finds sends whose process died, and retries whose event was lost. */
-export const findInterruptedSends: ScheduledTask<Uses> = {
+export const findInterruptedSends: ScheduledTask<SettleUses> = {
   name: 'notification.send-log.settle',
   displayName: { en: 'Find interrupted sends', 'zh-CN': '检查中断的发送' },
   fixedDelay: 'platform.notification.send-log.settle.fixed-delay',
   autoStartup: 'platform.notification.send-log.settle.auto-startup',
   irreversible: true,
-  async run({ services, signal }) {
+  async run({ services, own, signal }) {
     const { database: db, events } = services
     if (db === undefined) return
     let found = 1
     while (found > 0 && !signal.aborted) found = await markInterrupted(db)
     if (events !== undefined && !signal.aborted) await publishOverdue(db, events)
+    await own(sendDeliveries).askProviders(signal)
   },
 }

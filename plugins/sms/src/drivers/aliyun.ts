@@ -1,6 +1,6 @@
 import { createHash, createHmac, randomUUID } from 'node:crypto'
-import { type DeliveryOutcome, omitUndefined } from '@plinth/kernel'
-import { parseJsonOrUndefined } from '@plinth/outgoing-http'
+import { type DeliveryOutcome, omitUndefined, type ProviderReport } from '@plinth/kernel'
+import { parseJsonOrUndefined, valueAtPath } from '@plinth/outgoing-http'
 import type { SmsDriver } from '../contract.ts'
 import {
   type CodeMeaning,
@@ -11,6 +11,7 @@ import {
   outcomeOfErrorCode,
   outcomeWithoutErrorCode,
   postToProvider,
+  readFromProvider,
   rejectedMeaning,
   textAtPath,
 } from './call.ts'
@@ -102,6 +103,16 @@ const meanings: Readonly<Record<string, CodeMeaning | undefined>> = {
 const code = 'aliyun'
 const neededKeys = ['platform.sms.aliyun.access-key-id', 'platform.sms.aliyun.access-key-secret'] as const
 
+/** A number in China is sent without its country code, any other number with it, but without the plus sign. */
+const numberAt = (to: string) => to.replace(/^\+(?:86)?/, '')
+
+/** States of QuerySendDetails. Other operations use other numbers. */
+const sendStates: Readonly<Record<string, ProviderReport['state'] | undefined>> = {
+  '1': 'sent',
+  '2': 'bounced',
+  '3': 'delivered',
+}
+
 /** Driver for Alibaba Cloud, Short Message Service, operation SendSms of version 2017-05-25. */
 export function createAliyunDriver({ config, http, clock }: DriverDependencies): SmsDriver {
   const keys = () => ({
@@ -110,6 +121,13 @@ export function createAliyunDriver({ config, http, clock }: DriverDependencies):
   })
   const needs = () =>
     neededKeysOf(config, neededKeys, ['platform.sms.aliyun.sign-name', 'platform.sms.aliyun.endpoint'])
+  const requestOf = (action: string, query: Readonly<Record<string, string>>) => {
+    const url = new URL(config.get('platform.sms.aliyun.endpoint'))
+    url.search = aliyunQuery(query)
+    const date = new Date(clock.now()).toISOString().replace(/\.\d+Z$/, 'Z')
+    const call = { host: url.host, action, version: '2017-05-25', query, date, nonce: randomUUID() }
+    return { url, headers: aliyunHeaders(call, keys()) }
+  }
   return {
     displayName: { en: 'Alibaba Cloud', 'zh-CN': '阿里云' },
     templateCodes: /^SMS_\d+$/,
@@ -118,18 +136,27 @@ export function createAliyunDriver({ config, http, clock }: DriverDependencies):
     async send({ to, templateCode, params, signName, reference }, signal): Promise<DeliveryOutcome> {
       if (templateCode === undefined) return missingTemplateOutcome(code)
       const query = {
-        // A number in China is sent without its country code, any other number with it, but without the plus sign.
-        PhoneNumbers: to.replace(/^\+(?:86)?/, ''),
+        PhoneNumbers: numberAt(to),
         SignName: signName ?? config.get('platform.sms.aliyun.sign-name'),
         TemplateCode: templateCode,
         TemplateParam: JSON.stringify(params),
         OutId: reference,
       }
-      const url = new URL(config.get('platform.sms.aliyun.endpoint'))
-      url.search = aliyunQuery(query)
-      const date = new Date(clock.now()).toISOString().replace(/\.\d+Z$/, 'Z')
-      const call = { host: url.host, action: 'SendSms', version: '2017-05-25', query, date, nonce: randomUUID() }
-      return postToProvider(http, code, { url, headers: aliyunHeaders(call, keys()), signal }, outcomeOf)
+      return postToProvider(http, code, { ...requestOf('SendSms', query), signal }, outcomeOf)
+    },
+    async find({ to, reference, sentAt }, signal) {
+      const query = {
+        PhoneNumber: numberAt(to),
+        // The day in the time of China.
+        SendDate: new Date(sentAt + 8 * 3_600_000).toISOString().slice(0, 10).replaceAll('-', ''),
+        PageSize: '50',
+        CurrentPage: '1',
+      }
+      const response = await readFromProvider(http, { ...requestOf('QuerySendDetails', query), signal })
+      const details = valueAtPath(response, 'SmsSendDetailDTOs.SmsSendDetailDTO')
+      const detail = Array.isArray(details) && details.find((one) => textAtPath(one, 'OutId') === reference)
+      const state = sendStates[textAtPath(detail, 'SendStatus') ?? '']
+      return state && omitUndefined<ProviderReport>({ provider: code, state, detail: textAtPath(detail, 'ErrCode') })
     },
   }
 }

@@ -12,6 +12,7 @@ import {
   type OutgoingHttp,
   type OutgoingRequest,
   type OutgoingResponse,
+  parseJsonOrUndefined,
   valueAtPath,
 } from '@plinth/outgoing-http'
 import type { SmsConfig, SmsKey } from '../config.ts'
@@ -122,6 +123,20 @@ export async function postToProvider(
     if (!isOutgoingHttpError(error)) throw error
     const outcome = error.mayHaveArrived ? 'unknown' : 'deferred'
     return { outcome, errorCode: `sms.${error.code}`, errorMessage: error.message, provider }
+  }
+}
+
+/** Sends a request that changes nothing. Returns the JSON of a response with status 200; otherwise undefined. */
+export async function readFromProvider(
+  http: OutgoingHttp,
+  request: Omit<OutgoingRequest, 'method' | 'deadlineMs'>,
+): Promise<unknown> {
+  try {
+    const { status, body } = await http.request({ ...request, method: 'POST', deadlineMs })
+    return status === 200 ? parseJsonOrUndefined(body) : undefined
+  } catch (error) {
+    if (!isOutgoingHttpError(error)) throw error
+    return undefined
   }
 }
 

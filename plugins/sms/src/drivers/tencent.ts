@@ -1,5 +1,5 @@
 import { createHash, createHmac } from 'node:crypto'
-import { type DeliveryOutcome, omitUndefined } from '@plinth/kernel'
+import { type DeliveryOutcome, omitUndefined, type ProviderReport } from '@plinth/kernel'
 import { isJsonObject, parseJsonOrUndefined, valueAtPath } from '@plinth/outgoing-http'
 import type { SmsDriver } from '../contract.ts'
 import {
@@ -11,6 +11,7 @@ import {
   outcomeOfErrorCode,
   outcomeWithoutErrorCode,
   postToProvider,
+  readFromProvider,
   rejectedMeaning,
   textAtPath,
 } from './call.ts'
@@ -85,6 +86,9 @@ const neededKeys = [
   'platform.sms.tencent.app-id',
 ] as const
 
+/** Seconds by which the clock of the provider may be behind. */
+const clockSlackSeconds = 60
+
 /** Driver for Tencent Cloud, SMS, operation SendSms of version 2021-01-11. */
 export function createTencentDriver({ config, http, clock }: DriverDependencies): SmsDriver {
   const keys = () => ({
@@ -97,6 +101,19 @@ export function createTencentDriver({ config, http, clock }: DriverDependencies)
       'platform.sms.tencent.region',
       'platform.sms.tencent.endpoint',
     ])
+  const requestOf = (action: string, body: string) => {
+    const url = new URL(config.get('platform.sms.tencent.endpoint'))
+    const timestamp = Math.floor(clock.now() / 1000)
+    const headers = {
+      'content-type': tencentContentType,
+      authorization: tencentAuthorization({ service: 'sms', host: url.host, action, body, timestamp }, keys()),
+      'x-tc-action': action,
+      'x-tc-version': '2021-01-11',
+      'x-tc-region': config.get('platform.sms.tencent.region'),
+      'x-tc-timestamp': String(timestamp),
+    }
+    return { url, headers, body }
+  }
   return {
     displayName: { en: 'Tencent Cloud', 'zh-CN': '腾讯云' },
     templateCodes: /^\d+$/,
@@ -112,18 +129,29 @@ export function createTencentDriver({ config, http, clock }: DriverDependencies)
         TemplateParamSet: Object.values(params),
         SessionContext: reference,
       })
-      const url = new URL(config.get('platform.sms.tencent.endpoint'))
-      const timestamp = Math.floor(clock.now() / 1000)
-      const call = { service: 'sms', host: url.host, action: 'SendSms', body, timestamp }
-      const headers = {
-        'content-type': tencentContentType,
-        authorization: tencentAuthorization(call, keys()),
-        'x-tc-action': 'SendSms',
-        'x-tc-version': '2021-01-11',
-        'x-tc-region': config.get('platform.sms.tencent.region'),
-        'x-tc-timestamp': String(timestamp),
-      }
-      return postToProvider(http, code, { url, headers, body, signal }, outcomeOf)
+      return postToProvider(http, code, { ...requestOf('SendSms', body), signal }, outcomeOf)
+    },
+    async find({ to, reference, sentAt }, signal) {
+      // Unlike PullSmsSendStatus, this operation leaves the results in the queue of the provider.
+      const action = 'PullSmsSendStatusByPhoneNumber'
+      const body = JSON.stringify({
+        BeginTime: Math.floor(sentAt / 1000) - clockSlackSeconds,
+        Offset: 0,
+        Limit: 100,
+        PhoneNumber: to,
+        SmsSdkAppId: config.get('platform.sms.tencent.app-id'),
+      })
+      const response = await readFromProvider(http, { ...requestOf(action, body), signal })
+      const entries = valueAtPath(response, 'Response.PullSmsSendStatusSet')
+      const entry = Array.isArray(entries) && entries.find((one) => textAtPath(one, 'SessionContext') === reference)
+      const status = textAtPath(entry, 'ReportStatus')
+      if (status === undefined) return undefined
+      return omitUndefined<ProviderReport>({
+        provider: code,
+        messageId: textAtPath(entry, 'SerialNo'),
+        state: status === 'SUCCESS' ? 'delivered' : 'bounced',
+        detail: textAtPath(entry, 'Description'),
+      })
     },
   }
 }

@@ -77,6 +77,7 @@ export function createTwilioDriver({ config, http }: DriverDependencies): SmsDri
     templateCodes: contentSid,
     isConfigured: () => needs().missingKeys.length === 0,
     needs,
+    hasReceipts: () => config.get('platform.sms.twilio.status-callback') !== '',
     async verify(signal) {
       const url = new URL(`/2010-04-01/Accounts/${encodeURIComponent(account())}.json`, endpoint())
       return checkAccount(http, { url, headers: { authorization: authorization() }, signal }, ({ status, body }) => {
@@ -84,7 +85,7 @@ export function createTwilioDriver({ config, http }: DriverDependencies): SmsDri
         return status === 401 || status === 404 ? 'credentials-refused' : 'driver-busy'
       })
     },
-    async send({ to, content, templateCode, params }, signal): Promise<DeliveryOutcome> {
+    async send({ to, content, templateCode, params, reference }, signal): Promise<DeliveryOutcome> {
       const isTemplate = templateCode !== undefined && contentSid.test(templateCode)
       if (!isTemplate && content.length > maxBodyLength) {
         const errorMessage = `A text has at most ${maxBodyLength} characters`
@@ -97,7 +98,7 @@ export function createTwilioDriver({ config, http }: DriverDependencies): SmsDri
         To: `${channel}${to}`,
         ...(from().startsWith('MG') ? { MessagingServiceSid: from() } : { From: from() }),
         ...(isTemplate ? { ContentSid: templateCode, ContentVariables: JSON.stringify(params) } : { Body: content }),
-        ...(callback === '' ? {} : { StatusCallback: `${callback}${receiptPath}` }),
+        ...(callback === '' ? {} : { StatusCallback: callbackUrl(callback, reference) }),
       })
       const path = `/2010-04-01/Accounts/${encodeURIComponent(account())}/Messages.json`
       const headers = {
@@ -109,6 +110,14 @@ export function createTwilioDriver({ config, http }: DriverDependencies): SmsDri
     },
   }
 }
+
+/**
+ * Returns the address for the receipts of a message. Twilio signs it, and has no other member for an own reference.
+ *
+ * @param reference undefined for a message of an earlier release
+ */
+export const callbackUrl = (site: string, reference: string | undefined): string =>
+  `${site}${receiptPath}${reference === undefined ? '' : `?ref=${encodeURIComponent(reference)}`}`
 
 export const receiptPath = '/api/v1/sms/receipts/twilio'
 

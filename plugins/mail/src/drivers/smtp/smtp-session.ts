@@ -121,7 +121,11 @@ export class SmtpSession {
    *
    * @throws SmtpFailure, also when the signal aborts
    */
-  async send({ from, to }: OutgoingMail, raw: Buffer, signal: AbortSignal): Promise<SMTPConnection.SentMessageInfo> {
+  async send(
+    { from, returnPath, reference, to }: OutgoingMail,
+    raw: Buffer,
+    signal: AbortSignal,
+  ): Promise<SMTPConnection.SentMessageInfo> {
     let begun = false
     const body = new Readable({
       read() {
@@ -131,7 +135,13 @@ export class SmtpSession {
       },
     })
     try {
-      const envelope = { from: encodeAddressForServer(from), to: to.map(encodeAddressForServer), size: raw.length }
+      const envelope = {
+        from: encodeAddressForServer(returnPath ?? from),
+        to: to.map(encodeAddressForServer),
+        size: raw.length,
+        // A server without the extension DSN (RFC 3461) gets a plain envelope.
+        ...(returnPath === undefined ? {} : { dsn: { id: reference, return: 'HDRS', notify: ['FAILURE', 'DELAY'] } }),
+      }
       const info = await this.#step<SMTPConnection.SentMessageInfo>(signal, (done) =>
         this.#connection.send(envelope, body, done),
       )
