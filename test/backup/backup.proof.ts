@@ -480,6 +480,8 @@ for (const { dialect, skip } of everyDialect) {
     const key = join(folder, 'key.txt')
     const target = dialect === 'sqlite' ? `PLATFORM_BACKUP_DIRECTORY=${backups}\n` : settings(empty.config)
     await writeFile(join(second, '.env'), target)
+    // The empty machine has no audit yet. A verification must not create a database there.
+    await run(second, 'backup', 'verify', id, '--identity', key)
     const { besides, written } = await run(second, 'backup', 'restore', id, '--identity', key)
     t.same(besides, ['.env.restored'])
     t.ok(written.includes('data/storage/signing.key'), written.join(', '))

@@ -18,7 +18,7 @@ import { causeCodeOf } from '@plinth/kernel/host'
 import { type BackupContext, createBackup, removeDeadRuns } from './create.ts'
 import { backupError } from './errors.ts'
 import type { Manifest } from './format.ts'
-import { restoreBackup, verifyBackup } from './restore.ts'
+import { isEmptyDatabase, restoreBackup, verifyBackup } from './restore.ts'
 import { noteRestore } from './restore-note.ts'
 import { expiredBackups, type Retention } from './retention.ts'
 import { endWithParent, requestedBy } from './run-command.ts'
@@ -65,7 +65,7 @@ const create: Command = {
       environment: Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith('PLATFORM_'))),
       product,
       plugins: Object.fromEntries(plugins.map(({ id, version }) => [id, version])),
-      record: (id) => audit(services, 'create', { subject: id, summary: { id } }),
+      record: (id) => audit(services, settings, 'create', { subject: id, summary: { id } }),
       signal,
       onProgress: output.progress,
       examine,
@@ -167,13 +167,11 @@ const verify: Command = {
     const { output, signal, args, options } = invocation
     endWithParent()
     const identity = options['identity'] === undefined ? {} : { identity: await readIdentity(invocation) }
-    const { place } = own(backupSettings)
+    const settings = own(backupSettings)
+    const { place } = settings
     const { id, objects, bytes } = await verifyBackup({ place, id: args[0] ?? '', signal, ...identity })
     const how = 'identity' in identity ? 'can be decrypted' : 'has the stored hashes'
-    // A backup can also be verified on a machine whose database is empty.
-    await audit(services, 'verify', { subject: id, summary: { id } }).catch((error: unknown) =>
-      output.progress(`The verification is not in the audit: ${errorReason(error)}`),
-    )
+    await audit(services, settings, 'verify', { subject: id, summary: { id } })
     output.result(
       { id, objects: objects.length, bytes },
       `Backup ${id} is intact: each of its ${objects.length} objects ${how}.`,
@@ -222,7 +220,7 @@ const pruneCommand: Command = {
     const settings = own(backupSettings)
     const isRehearsal = options['dryRun'] === true
     endWithParent()
-    if (!isRehearsal) await audit(services, 'prune')
+    if (!isRehearsal) await audit(services, settings, 'prune')
     const failed = isRehearsal
       ? (await listBackups(settings.place)).unfinished.flatMap(([{ id }, run]) => (run === undefined ? [] : [id]))
       : await removeDeadRuns(settings)
@@ -233,15 +231,16 @@ const pruneCommand: Command = {
   },
 }
 
-/** Records the action in the audit. */
-const audit = (
+/** Records the action in the audit. A machine for a restore has an empty database, and thus no audit. */
+const audit = async (
   { kernel, database }: Runtime['services'],
+  settings: BackupSettings,
   action: 'create' | 'verify' | 'prune',
   about: Pick<AuditEntry, 'subject' | 'summary'> = {},
 ) => {
   const requested = requestedBy()
   // The user who requested a task is in the audit already.
-  if (requested === 'user') return Promise.resolve()
+  if (requested === 'user' || (await isEmptyDatabase(settings.database))) return
   const actor = { name: requested ?? actorName() }
   // A command can only create ids in a transaction.
   return database.transactional(() => writeAuditEntry(kernel, { actor, action: `backup.${action}`, ...about }))

@@ -121,15 +121,17 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRes
   }
 }
 
+/** True for a database without tables, and for a SQLite file that does not exist. Never creates the file. */
+export const isEmptyDatabase = async (database: ConnectionSettings): Promise<boolean> =>
+  database.type === 'sqlite' ? !(await exists(database.file)) : (await withDatabase(database, tableNamesOf)).size === 0
+
 /** @throws PlinthError `PLINTH_BACKUP_TARGET` */
 async function assertEmpty(database: ConnectionSettings): Promise<void> {
+  if (await isEmptyDatabase(database)) return
   const place = locationOf(database)
-  if (database.type === 'sqlite') {
-    if (!(await exists(database.file))) return
-    throw backupError('PLINTH_BACKUP_TARGET', { reason: `the database file ${place} exists` })
-  }
-  const names = await withDatabase(database, tableNamesOf)
-  if (names.size > 0) throw backupError('PLINTH_BACKUP_TARGET', { reason: `the database ${place} contains tables` })
+  const reason =
+    database.type === 'sqlite' ? `the database file ${place} exists` : `the database ${place} contains tables`
+  throw backupError('PLINTH_BACKUP_TARGET', { reason })
 }
 
 /** @throws PlinthError `PLINTH_BACKUP_SCHEMA_NEWER`, `PLINTH_BACKUP_SCHEMA_OLDER` */
