@@ -43,6 +43,7 @@ const running = await startForTest(
     },
   }),
 )
+process.on('disconnect', () => process.exit())
 process.on('message', () => {
   const { user, system } = process.cpuUsage()
   process.send?.({ cpuMs: (user + system) / 1000 })
