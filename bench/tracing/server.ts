@@ -33,6 +33,7 @@ const running = await startForTest(
       'platform.http.port': 0,
       'platform.http.access-log': false,
       'platform.http.response-check': false,
+      'platform.http.overload.max-wait': '1m',
       'platform.database.sqlite.file': ':memory:',
       ...(ratio === 'without'
         ? {}
@@ -43,6 +44,7 @@ const running = await startForTest(
     },
   }),
 )
+process.on('disconnect', () => process.exit())
 process.on('message', () => {
   const { user, system } = process.cpuUsage()
   process.send?.({ cpuMs: (user + system) / 1000 })

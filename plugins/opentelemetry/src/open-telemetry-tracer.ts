@@ -50,7 +50,7 @@ export class OpenTelemetryTracer implements Tracer {
 
   begin(name: string, options: SpanOptions = {}): Span {
     const { tracer, contexts } = this.#parts
-    const { kind = 'internal', attributes = {}, isOwnLink = false } = options
+    const { kind = 'internal', attributes, isOwnLink = false } = options
     const active = contexts.active()
     const parent = contextOf(options.parent, true)
     const link = parent === undefined ? contextOf(options.link, !isOwnLink) : undefined
@@ -60,8 +60,10 @@ export class OpenTelemetryTracer implements Tracer {
           ? active
           : trace.deleteSpan(active)
         : trace.setSpanContext(active, parent)
-    const links = link === undefined ? [] : [{ context: link }]
-    const span = tracer.startSpan(name, { kind: kinds[kind], attributes, links }, from)
+    const linked = link === undefined ? {} : { links: [{ context: link }] }
+    const span = tracer.startSpan(name, { kind: kinds[kind], ...linked }, from)
+    // Most spans are not recorded, and OpenTelemetry would copy the attributes before it decides.
+    if (attributes !== undefined && span.isRecording()) span.setAttributes(attributes)
     return new RecordedSpan(span, trace.setSpan(from, span), contexts)
   }
 

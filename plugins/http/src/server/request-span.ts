@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import type { Span, Tracer } from '@plinth/kernel'
+import type { Span, SpanOptions, Tracer } from '@plinth/kernel'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { CallerAddressResolver } from '../caller/client-ip.ts'
 import { callerTraceIdOf } from '../caller/message-checks.ts'
@@ -20,23 +20,35 @@ export function beginRequestSpan(
   tracer: Tracer,
   addresses: Pick<CallerAddressResolver, 'client'>,
 ): string {
-  const { headers, method = '', url = '' } = raw
-  const { traceparent } = headers
-  const callerTraceId = callerTraceIdOf(raw)
-  const isTrusted =
-    typeof traceparent === 'string' && tracer.trusts(addresses.client(raw.socket.remoteAddress, headers))
-  const span = tracer.begin(method, {
-    kind: 'server',
-    ...(typeof traceparent !== 'string' ? {} : isTrusted ? { parent: traceparent } : { link: traceparent }),
-    attributes: {
+  const { method = '', url = '' } = raw
+  const { traceparent } = raw.headers
+  const span = tracer.begin(
+    method,
+    typeof traceparent === 'string' ? fromCaller(raw, traceparent, tracer, addresses) : requestKind,
+  )
+  if (span.isRecording) {
+    const callerTraceId = callerTraceIdOf(raw)
+    span.setAttributes({
       'http.request.method': method,
       // Without the query, which may contain secrets.
       'url.path': url.split('?', 1)[0] ?? '',
       ...(callerTraceId === undefined ? {} : { 'plinth.caller_trace_id': callerTraceId }),
-    },
-  })
+    })
+  }
   raw.span = span
   return span.traceId
+}
+
+const requestKind = { kind: 'server' } as const
+
+function fromCaller(
+  { headers, socket }: IncomingMessage,
+  traceparent: string,
+  tracer: Tracer,
+  addresses: Pick<CallerAddressResolver, 'client'>,
+): SpanOptions {
+  const isTrusted = tracer.trusts(addresses.client(socket.remoteAddress, headers))
+  return { ...requestKind, ...(isTrusted ? { parent: traceparent } : { link: traceparent }) }
 }
 
 /** Ends the span when the response has been sent, or when its connection closes. */
