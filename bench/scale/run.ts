@@ -78,6 +78,8 @@ interface Bench {
 
 /** CPU milliseconds of the parts of the benchmark, and of all programs of the machine. */
 interface Used {
+  /** Monotonic time in milliseconds. */
+  readonly at: number
   readonly machine: number
   readonly product: number
   readonly database: number
@@ -87,7 +89,7 @@ interface Used {
 async function usedBy({ instances }: Bench): Promise<Used> {
   const each = await Promise.all(instances.map((instance) => instance.ask<number>({ call: 'cpu' })))
   const machine = cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0)
-  return { product: each.reduce((sum, ms) => sum + ms, 0), machine, ...cpuOfServers() }
+  return { at: performance.now(), product: each.reduce((sum, ms) => sum + ms, 0), machine, ...cpuOfServers() }
 }
 
 /** Runs a kind of work on all instances at the same time. Returns its figures, and the CPU time of the callers. */
@@ -150,7 +152,9 @@ async function measureOnce(bench: Bench, work: Work, run: number): Promise<Measu
     await emptyOutbox(bench)
   }
   const used = after.product + after.database + after.redis - before.product - before.database - before.redis
-  const usedShare = (used + callersMs) / (sample.ms * cores)
+  // A little longer than the measurement, because the instances are asked before and after it.
+  const available = (after.at - before.at) * cores
+  const usedShare = (used + callersMs) / available
   const error = littleError(sample.inFlight, perSecond, sample.meanMs)
   const rejected = rejectionOf({ isEmpty, usedShare, error, failures: sample.failures })
   return {
@@ -162,7 +166,7 @@ async function measureOnce(bench: Bench, work: Work, run: number): Promise<Measu
     productMs: (after.product - before.product) / sample.calls,
     databaseMs: (after.database - before.database) / sample.calls,
     usedShare,
-    machineShare: Math.max(usedShare, (after.machine - before.machine) / (sample.ms * cores)),
+    machineShare: Math.max(usedShare, (after.machine - before.machine) / available),
     littleError: error,
     rejected,
   }
