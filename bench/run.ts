@@ -43,6 +43,7 @@ const programs: readonly Program[] = [
   { name: 'web3', file: 'web3/run.ts', minutes: 2 },
   { name: 'settlement', file: 'web3/settlement.ts', minutes: 1 },
   { name: 'overload', file: 'overload/run.ts', minutes: 2 },
+  { name: 'scale', file: 'scale/run.ts', minutes: 20 },
   { name: 'idle', file: 'idle/run.ts', minutes: 2 },
   { name: 'tracing', file: 'tracing/run.ts', minutes: 2 },
   { name: 'growth', file: 'growth/run.ts', words: ['--rows', '100000'], minutes: 15 },

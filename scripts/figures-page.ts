@@ -76,7 +76,7 @@ lowest and the highest run.`,
     disturbed: (count: number, all: number) =>
       `**Other programs used more than ${maxForeignShare * 100} % of the cores in ${count} of ${all} measurements.** Those figures are too low.`,
     excluded: (count: number) =>
-      `Excluded measurements: ${count}. In each repetition, calls failed, or the rules of Little's law or of the number of cores were violated.`,
+      `Excluded measurements: ${count}. In each repetition, calls failed, sends did not wait for their rows, or the rules of Little's law or of the number of cores were violated.`,
     more: 'What to expect from more instances',
     moreAbout: `The Universal Scalability Law is fitted to one, two and four instances, and tested on three. *Contention* is the share of the work that
 cannot run at the same time, and *coordination* the cost for each pair of instances. No rate is given beyond the number of instances with the largest
@@ -178,7 +178,8 @@ core. Half of the requests took at most *p50*, and 95 % at most *p95*.`,
     within: '在实例中',
     disturbed: (count: number, all: number) =>
       `**${all} 次测量中有 ${count} 次，其他程序占用了超过 ${maxForeignShare * 100}% 的核心。** 这些数字偏低。`,
-    excluded: (count: number) => `已排除的测量：${count} 次。每次重复都有调用失败，或违反 Little 定律或核心数的规则。`,
+    excluded: (count: number) =>
+      `已排除的测量：${count} 次。每次重复都有调用失败、发送没有等待其行写入，或违反 Little 定律或核心数的规则。`,
     more: '更多实例的预期',
     moreAbout: `通用可扩展性定律（Universal Scalability Law）用一、二、四个实例拟合，用三个实例检验。“争用”是不能同时进行的工作所占的份额，“协调”是每两个实例之间的开销。超过速率最大的实例数或超过 16 个实例时，不给出速率。如果某个参数为负，或三个实例的速率与定律相差超过 ${maxTestError * 100}%，则完全不给出速率。这些速率针对**这台**机器上的更多实例，包含所有实例共用核心的影响。`,
     moreHead: ['数据库', '工作', '争用', '协调', '三个实例的误差', '预期'],

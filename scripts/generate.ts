@@ -1,8 +1,8 @@
 /**
  * Writes all generated files and the figures of benchmarks in guides: configuration reference, `.env.example`, error reference,
  * command line, API description, client, bundle of TypeBox, contributions and lock file of the quickstart, types of the operations that
- * pages use, types of declared pages for the browser, change sets, permissions, retention of tables, personal data, native packages, and
- * the tests of the requirements. `--check` writes nothing and fails if a file is out of date.
+ * pages use, types of declared pages for the browser, change sets, permissions, retention of tables, personal data, native packages,
+ * figures of several instances, and the tests of the requirements. `--check` writes nothing and fails if a file is out of date.
  */
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -27,6 +27,7 @@ import { cliPage } from './cli-page.ts'
 import { contributionsText } from './contributions.ts'
 import { declaredPageTypes } from './declared-pages.ts'
 import { errorPage } from './error-page.ts'
+import { figuresPages, readFigures } from './figures-page.ts'
 import { withMeasuredFigures } from './measured-figures.ts'
 import { nativePackagePage } from './native-packages.ts'
 import { pageOptionsPage } from './page-options.ts'
@@ -60,6 +61,7 @@ async function pages(): Promise<Record<string, string>> {
       ...(await pagesOf('docs', 'en', running)),
       ...(await pagesOf('docs/zh-CN', 'zh-CN', running)),
       ...figurePages(),
+      ...figuresPages(readFigures()),
       'docs/openapi.json': `${JSON.stringify(published, undefined, 2)}\n`,
       'test/fixtures/contributions.json': contributionsText(product, running),
       'client/src/index.ts': clientModule(published),

@@ -25,9 +25,10 @@ export interface Measurement {
   readonly littleError: number
   /**
    * Rule that the measurement violates, and that excludes it; null if it is valid. `little`: Little's law. `utilisation`: more
-   * than all cores. `empty`: no event was left at the end. `failed`: calls failed.
+   * than all cores. `empty`: no event was left at the end. `failed`: calls failed. `unrecorded`: the
+   * database was so slow that sends did not wait for their rows in the send log.
    */
-  readonly rejected: 'little' | 'utilisation' | 'empty' | 'failed' | null
+  readonly rejected: 'little' | 'utilisation' | 'empty' | 'failed' | 'unrecorded' | null
 }
 
 /** Response times at a share of the capacity of one instance. */

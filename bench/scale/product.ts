@@ -33,6 +33,8 @@ export type Call =
   | { readonly call: 'deliver'; readonly seconds: number }
   | { readonly call: 'work'; readonly work: InstanceWork; readonly callers: number; readonly seconds: number }
   | { readonly call: 'open' }
+  /** Counts the rows of the send log. */
+  | { readonly call: 'recorded' }
   | { readonly call: 'cpu' }
 
 export const administrator = { username: 'root', password: 'Correct-horse-7' }
@@ -174,6 +176,10 @@ async function answer(message: Call): Promise<unknown> {
       const [row] = await db.query<{ n: unknown }>(
         `select count(*) as n from outbox_event where type = 'bench.scale' and status <> 'delivered'`,
       )
+      return Number(row?.n)
+    }
+    case 'recorded': {
+      const [row] = await db.query<{ n: unknown }>('select count(*) as n from notification_send_log')
       return Number(row?.n)
     }
     case 'cpu': {

@@ -64,6 +64,8 @@ const loads = [0.3, 0.6, 0.8]
 /** A measurement that violates a rule is repeated this many times. */
 const maxRepetitions = 2
 const maxLittleError = 0.05
+/** Sends whose call ended before their row was written, at the end of a measurement, are allowed. */
+const minRecordedShare = 0.9
 /** Clock ticks of the kernel and of the timers are not exact, so slightly more than all cores may seem to be used. */
 const maxUsedShare = 1.05
 const cores = availableParallelism()
@@ -78,6 +80,8 @@ interface Bench {
 
 /** CPU milliseconds of the parts of the benchmark, and of all programs of the machine. */
 interface Used {
+  /** Monotonic time in milliseconds. */
+  readonly at: number
   readonly machine: number
   readonly product: number
   readonly database: number
@@ -87,7 +91,7 @@ interface Used {
 async function usedBy({ instances }: Bench): Promise<Used> {
   const each = await Promise.all(instances.map((instance) => instance.ask<number>({ call: 'cpu' })))
   const machine = cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0)
-  return { product: each.reduce((sum, ms) => sum + ms, 0), machine, ...cpuOfServers() }
+  return { at: performance.now(), product: each.reduce((sum, ms) => sum + ms, 0), machine, ...cpuOfServers() }
 }
 
 /** Runs a kind of work on all instances at the same time. Returns its figures, and the CPU time of the callers. */
@@ -140,9 +144,12 @@ async function emptyOutbox({ instances: [first] }: Bench): Promise<void> {
 async function measureOnce(bench: Bench, work: Work, run: number): Promise<Measurement> {
   if (work === 'outbox') await fillOutbox(bench)
   else await sampleOf(bench, work, warmSeconds)
+  const recordedOf = () => (work === 'send' ? bench.instances[0]?.ask<number>({ call: 'recorded' }) : undefined)
+  const recordedBefore = (await recordedOf()) ?? 0
   const before = await usedBy(bench)
   const { sample, callersMs } = await sampleOf(bench, work, seconds)
   const after = await usedBy(bench)
+  const recorded = ((await recordedOf()) ?? Number.POSITIVE_INFINITY) - recordedBefore
   const isEmpty = work === 'outbox' && (await bench.instances[0]?.ask<number>({ call: 'open' })) === 0
   const perSecond = (sample.calls * 1_000) / sample.ms
   if (work === 'outbox') {
@@ -150,9 +157,17 @@ async function measureOnce(bench: Bench, work: Work, run: number): Promise<Measu
     await emptyOutbox(bench)
   }
   const used = after.product + after.database + after.redis - before.product - before.database - before.redis
-  const usedShare = (used + callersMs) / (sample.ms * cores)
+  // A little longer than the measurement, because the instances are asked before and after it.
+  const available = (after.at - before.at) * cores
+  const usedShare = (used + callersMs) / available
   const error = littleError(sample.inFlight, perSecond, sample.meanMs)
-  const rejected = rejectionOf({ isEmpty, usedShare, error, failures: sample.failures })
+  const rejected = rejectionOf({
+    isEmpty,
+    usedShare,
+    error,
+    failures: sample.failures,
+    recordedShare: recorded / sample.calls,
+  })
   return {
     run,
     instances: bench.instances.length,
@@ -162,7 +177,7 @@ async function measureOnce(bench: Bench, work: Work, run: number): Promise<Measu
     productMs: (after.product - before.product) / sample.calls,
     databaseMs: (after.database - before.database) / sample.calls,
     usedShare,
-    machineShare: Math.max(usedShare, (after.machine - before.machine) / (sample.ms * cores)),
+    machineShare: Math.max(usedShare, (after.machine - before.machine) / available),
     littleError: error,
     rejected,
   }
@@ -174,8 +189,11 @@ function rejectionOf(facts: {
   readonly usedShare: number
   readonly error: number
   readonly failures: number
+  /** Rows of the send log that were added, for each send. */
+  readonly recordedShare: number
 }): Measurement['rejected'] {
   if (facts.failures > 0) return 'failed'
+  if (facts.recordedShare < minRecordedShare) return 'unrecorded'
   if (facts.isEmpty) return 'empty'
   if (!(facts.error <= maxLittleError)) return 'little'
   return facts.usedShare > maxUsedShare ? 'utilisation' : null

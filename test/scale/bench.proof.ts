@@ -40,11 +40,16 @@ t.test('the benchmark measures each kind of work with one and two instances', { 
     )
     t.match(settings, / = /, 'the settings that decide about commits are recorded')
     t.strictSame(predictions, {}, 'no prediction without four instances')
-    for (const { work, perSecond, productMs, databaseMs, usedShare } of measurements) {
+    for (const { work, perSecond, productMs, usedShare } of measurements) {
       t.ok(perSecond > 0 && productMs > 0 && usedShare > 0, `${dialect}: ${work}`)
-      if (dialect !== 'sqlite' && process.platform === 'linux') t.ok(databaseMs > 0, 'the database uses CPU time')
     }
   }
+  const ofServer = figures.databases.find(({ dialect }) => dialect === 'postgresql')?.measurements ?? []
+  if (process.platform === 'linux')
+    t.ok(
+      ofServer.some(({ databaseMs }) => databaseMs > 0),
+      'the database uses CPU time',
+    )
   for (const { queue } of figures.databases)
     for (const { predicted } of queue) t.ok(predicted.p95 >= predicted.p50 && predicted.p50 > 0)
   t.match(stdout, /^\| database +\| work/m)

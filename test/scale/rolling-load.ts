@@ -51,8 +51,10 @@ export interface Tally {
 }
 
 const requestLimitMs = 60_000
-/** Pause of a client between two requests, and between two attempts, in milliseconds. */
+/** Pause of a client between two requests, in milliseconds. */
 const restMs = 20
+/** Pause between two attempts of a request, in milliseconds, unless the response names a longer one. */
+const repetitionMs = 100
 /** Maximum number of attempts of one request. */
 const maxAttempts = 50
 const uploadBytes = 3 * 1024 * 1024
@@ -114,12 +116,16 @@ class Clients {
     const tally = this.tallies[kind]
     tally.requests += 1
     for (let attempt = 1; ; attempt++) {
+      let waitMs = repetitionMs
       const answer = await this.send(path, call).catch((error: Error) => error)
       if (!(answer instanceof Error)) {
         const { code, data, message } = envelopeOf(answer)
         if (answer.status === 200 && code === '200') return data
         const isUnavailable = answer.status >= 502 && answer.status <= 504
-        const isOpen = code === '409' && (data as { reason?: string } | null)?.reason === 'idempotency.in-progress'
+        const { reason, retryAfter = 0 } = Object(data) as { reason?: string; retryAfter?: number }
+        // The key of a call that was killed stays blocked for `platform.idempotency.lease`.
+        const isOpen = code === '409' && reason === 'idempotency.in-progress'
+        waitMs = Math.max(waitMs, retryAfter * 1_000)
         if (!(mayRepeat && attempt < maxAttempts && this.#target.isKill && (isUnavailable || isOpen))) {
           tally.failures.push(`${path}: ${answer.status} ${code} ${message}, attempt ${attempt}`)
           return undefined
@@ -129,7 +135,7 @@ class Clients {
         return undefined
       }
       tally.repeated += 1
-      await pause(restMs * 5)
+      await pause(waitMs)
     }
   }
 

@@ -218,6 +218,11 @@ export interface HttpServer {
   openapi(): Promise<ApiDocument>
   /** Base URL of the server; undefined while it does not listen. */
   readonly url: string | undefined
+  /**
+   * Resolves when the server accepts no more connections, or immediately if it does not listen. A plugin that ends long
+   * connections while the product drains waits for it. Otherwise a proxy would connect their clients to this instance again.
+   */
+  stoppedListening(): Promise<void>
   /** Sends a request to the server without a network connection. After the first call, no plugin can add routes. */
   inject(options: InjectOptions | string): Promise<LightMyRequestResponse>
 }

@@ -12,6 +12,7 @@ import { guardsAndWrappersOf, runGuardsInOrder } from './routes/guards.ts'
 import { RouteRegistry } from './routes/route-registry.ts'
 import { createInputCompiler } from './schemas/input-validation.ts'
 import { type AppSettings, createApp } from './server/app.ts'
+import type { Listener } from './server/listener.ts'
 
 interface ServiceSettings extends Omit<AppSettings, 'alwaysServed'>, RouteChecks {
   readonly product: { readonly name: string; readonly version: string }
@@ -36,7 +37,7 @@ interface HttpService {
    * @throws PlinthError `PLINTH_HTTP_SCHEMA_INVALID`
    */
   checkSchemas(): Promise<void>
-  setUrlReader(readUrl: () => string | undefined): void
+  setListener(listener: Pick<Listener, 'url' | 'stopped'>): void
   close(): Promise<void>
 }
 
@@ -46,7 +47,7 @@ export function createHttpService(probes: readonly Route[], settings: ServiceSet
   const built = new Map<RouteRegistry, Promise<FastifyInstance>>()
   const schemas = new DeferredSchemas(createInputCompiler())
   const alwaysServed = probes.map(({ declaration }) => declaration.path)
-  let readUrl: () => string | undefined = () => undefined
+  let listener: Pick<Listener, 'url' | 'stopped'> | undefined
 
   const registryWithProbes = () => {
     const registry = new RouteRegistry(settings.tracer)
@@ -101,8 +102,9 @@ export function createHttpService(probes: readonly Route[], settings: ServiceSet
       stepsOf: (route) => guardsAndWrappersOf(route, registry),
       openapi: async () => withSiteDetails(describe(), settings.site, settings.contextPath),
       get url() {
-        return readUrl()
+        return listener?.url
       },
+      stoppedListening: async () => listener?.stopped,
       inject: async (options) => (await appOf(registry)).inject(options),
     }),
     app: () => appOf(registry),
@@ -111,8 +113,8 @@ export function createHttpService(probes: readonly Route[], settings: ServiceSet
       await appOf(registry)
       schemas.compileAll()
     },
-    setUrlReader(reader) {
-      readUrl = reader
+    setListener(started) {
+      listener = started
     },
     async close() {
       // A failed build leaves no application to close. The caller of `build` has received its error.

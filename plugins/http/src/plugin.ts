@@ -142,7 +142,7 @@ export default definePlugin({
           : undefined
       if (door === undefined) return
       listener = new Listener(door.app, log)
-      service.setUrlReader(() => listener?.url)
+      service.setListener(listener)
       await listener.listen(config.get('platform.http.host'), door.port)
     })
     onDrain(async (signal, deadlineMs) => {

@@ -250,6 +250,27 @@ t.test('[N-007] when the product stops, clients are asked to disconnect', async 
   await t.rejects(fetch(url))
 })
 
+t.test(
+  '[N-007] connections stay open until the server accepts no more, so that no client connects again to this instance',
+  async (t) => {
+    const { user, connect, running, clock } = await start(t, {
+      'platform.http.drain-delay': '5s',
+      'platform.kernel.drain-deadline': '30s',
+    })
+    const ada = await user('ada')
+    const early = await connect({ token: ada.token })
+    const stopped = running.stop('test ended')
+    await until(() => running.state === 'draining', 'the product drains')
+    const late = await connect({ token: ada.token }).catch((error: Error) => error)
+    t.equal(early.ws.readyState, early.ws.OPEN)
+    await clock.advance(5_000)
+    t.same(await early.closed, [1001, 'going-away'])
+    if (late instanceof Error) t.fail(`a new connection was rejected: ${late.message}`)
+    else t.same(await late.closed, [1001, 'going-away'])
+    await stopped
+  },
+)
+
 t.test('a client that does not close its connection is disconnected at the drain deadline', async (t) => {
   const { user, connect, running } = await start(t, { 'platform.kernel.drain-deadline': '1s' })
   const ada = await user('ada')

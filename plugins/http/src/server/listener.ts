@@ -24,6 +24,7 @@ export class Listener {
   readonly #app: FastifyInstance
   readonly #log: Logger
   readonly #open: ReadonlySet<Socket>
+  readonly #stopped = Promise.withResolvers<void>()
   #url: string | undefined
 
   constructor(app: FastifyInstance, log: Logger) {
@@ -35,6 +36,11 @@ export class Listener {
   /** Base URL of the server; undefined while it does not listen. */
   get url(): string | undefined {
     return this.#url
+  }
+
+  /** Resolves when `close` has stopped accepting connections. */
+  get stopped(): Promise<void> {
+    return this.#stopped.promise
   }
 
   /** @throws PlinthError `PLINTH_HTTP_LISTEN` if the address is in use or not allowed */
@@ -63,7 +69,10 @@ export class Listener {
   async close(signal: AbortSignal): Promise<void> {
     // All applications come from `createApp`, which uses only `GracefulServer`.
     const server = this.#app.server as GracefulServer
-    if (!server.listening) return
+    if (!server.listening) {
+      this.#stopped.resolve()
+      return
+    }
     this.#url = undefined
     await realTime(graceMs, undefined, { signal }).catch(() => undefined)
     let isClosed = false
@@ -72,6 +81,7 @@ export class Listener {
       isClosed = true
       resolve()
     })
+    this.#stopped.resolve()
     const idleUntil = performance.now() + idleLimitMs
     const destroyAll = () => {
       if (this.#open.size > 0) {

@@ -73,6 +73,7 @@ interface EndpointDependencies {
   readonly identity: Pick<Identity, 'authenticate'>
   readonly translator: Pick<Translator, 'negotiate'> | undefined
   readonly networkOf: HttpServer['networkOf']
+  readonly stoppedListening: HttpServer['stoppedListening']
   readonly metrics: SocketMetrics
   readonly clock: Clock
   readonly log: Logger
@@ -116,9 +117,15 @@ export class Endpoint {
     return reply
   }
 
-  /** Resolves when all connections are closed. If the signal aborts, terminates the connections that are still open. */
+  /**
+   * Closes all connections when the server accepts no more of them, so that no client connects to this instance again.
+   * Resolves when all are closed. If the signal aborts, terminates the connections that are still open.
+   */
   async drain(signal: AbortSignal): Promise<void> {
-    const { table } = this.#parts
+    const { table, stoppedListening } = this.#parts
+    const { promise: aborted, resolve } = Promise.withResolvers<void>()
+    signal.addEventListener('abort', () => resolve(), { once: true })
+    if (!signal.aborted) await Promise.race([stoppedListening(), aborted])
     this.#isGoing = true
     this.closeAll('going-away')
     const cut = () => {

@@ -100,6 +100,7 @@ export default definePlugin({
       clock,
       log,
       networkOf: http.networkOf,
+      stoppedListening: http.stoppedListening,
       metrics: counters,
     })
 
