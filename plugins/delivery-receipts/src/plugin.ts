@@ -1,9 +1,9 @@
 import { backOffice } from '@plinth/admin'
-import { database } from '@plinth/database'
+import { database, type WithDatabase } from '@plinth/database'
 import { events } from '@plinth/events'
 import { http, metrics } from '@plinth/http'
 import { identity } from '@plinth/iam'
-import { auditTexts, definePlugin, healthCheck, kernel, optional } from '@plinth/kernel'
+import { auditTexts, definePlugin, healthCheck, kernel, optional, personalData } from '@plinth/kernel'
 import { mail } from '@plinth/mail'
 import { sendDeliveries } from '@plinth/notification'
 import { outgoingHttp } from '@plinth/outgoing-http'
@@ -18,6 +18,7 @@ import { receiptEndpoint, receiptLimit } from './endpoint.ts'
 import { Confirmation, StoredReceipt } from './entities.ts'
 import { ReceiptIntake, receiptStored } from './intake.ts'
 import { createReceipts } from './migrations/0001-create-receipts.ts'
+import { receiptTables } from './personal-data.ts'
 import { receipts } from './receipts.ts'
 import { ReceiptCounts } from './rejections.ts'
 import { returnPathOf } from './return-path.ts'
@@ -55,6 +56,7 @@ export default definePlugin({
     receiptSource,
     healthCheck,
     auditTexts.of(confirmations.audited),
+    personalData.of(({ database }: WithDatabase) => ({ 'delivery-receipts': receiptTables(database) })),
     ...backOffice({ pages, attention: needsAttention, timelines }),
   ],
   config: keys,
