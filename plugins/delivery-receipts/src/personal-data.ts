@@ -1,5 +1,5 @@
 import { type Database, personalTable } from '@plinth/database'
-import { bilingual as text, type PersonalTable } from '@plinth/kernel'
+import { type PersonalTable, bilingual as text } from '@plinth/kernel'
 import { Confirmation } from './entities.ts'
 
 /** Rows with the name of a user: the subscriptions that the user confirmed. The export omits the link of the provider. */
