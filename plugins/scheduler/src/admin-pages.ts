@@ -53,6 +53,8 @@ const tasks = adminList('getAdminSchedulerTasks', (row) => ({
     row.text('name', { hidden: true, mono: true }),
     row.flag('autoStartup', { hidden: true }),
   ],
+  search: 'keyword',
+  find: [],
   filters: [{ name: 'outcome', labels: outcomes }, 'overdue', 'paused'],
   links: [{ page: 'scheduler.clock', label: text('Clock', '时钟') }],
   actions: [
