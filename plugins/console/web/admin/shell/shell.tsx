@@ -14,7 +14,6 @@ import { OwnPage, ownPages } from '../own/own-pages.tsx'
 import { ConnectionLine } from './connection-line.tsx'
 import { setDraftOwner } from './drafts.ts'
 import { contentId, focusMessage, focusRow, focusSearch, isLayerOpen, useFocusKeeper } from './focus.ts'
-import { Home } from './home.tsx'
 import { isTyping } from './is-typing.tsx'
 import { UserPreferencesContext, usePreferencesOfUser, useUserPreferences } from './kept-context.ts'
 import { Navigation } from './navigation.tsx'
@@ -33,6 +32,7 @@ const SignInPage = lazy(async () => ({ default: (await import('./session/sign-in
 const EndedSession = lazy(async () => ({ default: (await import('./session/sign-in.tsx')).EndedSession }))
 const ProofDialog = lazy(() => import('./session/proof-dialog.tsx'))
 const DeclaredPage = lazy(() => import('../pages/declared-page.tsx'))
+const Home = lazy(async () => ({ default: (await import('./home.tsx')).Home }))
 
 interface ShellProps {
   readonly session: SessionState
