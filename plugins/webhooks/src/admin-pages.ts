@@ -53,10 +53,21 @@ const nameOf = (column: PageColumn): PageColumn => {
   return field === 'lastReason' ? { field, ...(title && { title }), as: 'text', labels: reasons } : column
 }
 
+/** Columns that a list shows only if the user chooses them, by page. Most rows have none of these values. */
+const hidden: Readonly<Record<string, readonly string[]>> = {
+  'webhooks.webhook-endpoints':
+    'description statusReason statusNote failingSince failedAttempts previousValidUntil createdAt'.split(' '),
+  'webhooks.webhook-deliveries': ['finishedAt'],
+}
+const withHidden =
+  (id: string) =>
+  (column: PageColumn): PageColumn =>
+    hidden[id]?.includes(column.field) ? { ...column, hidden: true } : column
+
 /** Shows event types and reasons by their names. */
 const withNames = (page: Page): Page =>
   page.kind === 'list'
-    ? { ...page, columns: page.columns.map(nameOf) }
+    ? { ...page, columns: page.columns.map(nameOf).map(withHidden(page.id)) }
     : {
         ...page,
         sections: page.sections.map(({ columns, ...section }) => ({ ...section, columns: columns.map(nameOf) })),
