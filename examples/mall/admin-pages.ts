@@ -20,7 +20,7 @@ const orders = adminList('getAdminMallOrders', (row) => ({
       { unpaid: 'info', paid: 'warn', shipped: 'good', refunded: 'quiet', cancelled: 'quiet' },
       { labels: titlesOfChoices(Order.columns.status.description) },
     ),
-    row.amount('cashAmount', { currency: 'currency', total: true }),
+    row.amount('cashAmount', { title: text('Amount', '金额'), currency: 'currency', total: true }),
     row.amount('refundedAmount', { currency: 'currency', hidden: true }),
     row.reference('payment', { labels: 'money.payment-order', page: 'money.payment-order' }),
     row.time('createdAt'),

@@ -60,6 +60,8 @@ export class KeyboardActions extends OperatorActions {
   override async search(text: string) {
     await this.press('/')
     for (const letter of text) await this.press(letter)
+    await this.page.waitForURL((url) => url.searchParams.get('q') === text)
+    await this.page.locator('main:not(:has([aria-busy=true]))').waitFor()
   }
 
   override async pick(field: string, option: string, within: Pick<Locator, 'getByRole'> = this.dialog()) {

@@ -140,6 +140,8 @@ const tasks: readonly OperatorTask<Api>[] = [
     mostKeys: 35,
     async work(hand) {
       await hand.click(hand.place('Background work'))
+      await hand.row('Remove old approvals').waitFor()
+      await hand.search('approv')
       await hand.choose(hand.row('Remove old approvals'), 'Pause')
       await hand.page.getByRole('status').getByRole('button', { name: 'Undo' }).waitFor()
     },

@@ -61,6 +61,7 @@ const allowed: readonly Allowed[] = [
   { view: '', text: /^[A-Z]\w+\/[\w /-]+$/, reason: 'the names of time zones are those of the IANA database' },
   { view: 'notification.send', text: /^webhook: /, reason: 'a message is named by its channel and its subject' },
   { view: 'events.', text: /^[\w.:-]*\d{15}$/, reason: 'the publisher of an event makes its key' },
+  { view: 'webhooks.webhook-delivery', text: /^\d{15}$/, reason: 'the body of a request is shown as it was sent' },
   {
     view: 'notification.compose',
     text: /^[a-z-]+ · /,

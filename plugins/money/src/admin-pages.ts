@@ -410,7 +410,7 @@ const paymentOrders = adminList('getAdminMoneyPaymentOrders', (row) => {
     row.status('status', paymentStatusTones, { labels: paymentStatusNames }),
     row.reference('userId', user, { title: userTitle }),
     row.amount('amount', { currency: 'asset', total: true }),
-    row.amount('refundedAmount', { currency: 'asset', total: true }),
+    row.amount('refundedAmount', { currency: 'asset', total: true, hidden: true }),
     row.text('provider', { labels: providers }),
     row.reference('scene', scene, { hidden: true }),
     row.text('transactionHash', { mono: true, hidden: true }),

@@ -122,7 +122,7 @@ const rules = adminList('getNotificationRules', (row) => ({
     row.reference('recipientUserIds', user, { title: text('Recipients', '接收人') }),
     row.count('thresholdCount'),
     row.flag('escalation.enabled', { title: text('Escalation', '升级') }),
-    row.text('updatedBy'),
+    row.text('updatedBy', { hidden: true }),
     row.time('updatedAt'),
     row.time('createdAt', { hidden: true }),
   ],

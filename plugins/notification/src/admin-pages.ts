@@ -114,7 +114,7 @@ const sendLog = adminList('getNotificationSendLogs', (row) => ({
     row.reference('recipients', { labels: 'iam.actor' }),
     row.text('errorCode', failure),
     row.text('errorMessage', { hidden: true }),
-    row.count('attempt'),
+    row.count('attempt', { hidden: true }),
     row.time('nextAttemptAt', { hidden: true }),
     row.text('provider', { hidden: true, mono: true }),
     row.text('template', { mono: true, hidden: true }),

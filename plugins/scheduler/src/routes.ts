@@ -74,6 +74,7 @@ export const routes = [
         outcome: Type.Optional(Type.Enum(runOutcomes, { description: 'Outcome of the last run.' })),
         overdue: Type.Optional(Type.Boolean()),
         paused: Type.Optional(Type.Boolean()),
+        keyword: Type.Optional(Type.String({ maxLength: 128, description: 'Part of the name or title.' })),
       }),
     },
     response: Type.Array(taskView),
@@ -83,7 +84,8 @@ export const routes = [
         .filter(({ overdue }) => query.overdue === undefined || overdue === query.overdue)
         .filter(({ paused }) => query.paused === undefined || paused === query.paused)
         .filter(({ lastRun }) => query.outcome === undefined || lastRun?.outcome === query.outcome)
-        .map((state) => viewOfTask(state, locale)),
+        .map((state) => viewOfTask(state, locale))
+        .filter((task) => isNamed(task, query.keyword)),
   }),
   route({
     method: 'GET',
@@ -161,6 +163,10 @@ function actRoute(action: string, summary: string, method: 'runNow' | 'pause' | 
     },
   })
 }
+
+/** True if name or title contain the text, ignoring case. */
+const isNamed = ({ name, displayName }: Static<typeof taskView>, text = '') =>
+  [name, displayName].some((one) => one.toLowerCase().includes(text.trim().toLowerCase()))
 
 function viewOfTask({ displayName, lastRun, nextRunAt, ...state }: TaskState, locale: string): Static<typeof taskView> {
   return {

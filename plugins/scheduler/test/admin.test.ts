@@ -69,6 +69,15 @@ onDatabase(t, 'A11 operators see, run, pause and resume tasks', async (t, db) =>
     nextRunAt: new Date(clock.now() + 60_000).toISOString(),
   })
   t.equal((await view(root, 'zh-CN')).data[0].displayName, '探测')
+  for (const [keyword, language, count] of [
+    ['PROB', 'en', 1],
+    ['be.ta', 'en', 1],
+    ['探', 'zh-CN', 1],
+    ['探', 'en', 0],
+  ] as const) {
+    const { data } = await view(`${root}?keyword=${encodeURIComponent(keyword)}`, language)
+    t.equal(data.length, count, `${keyword} in ${language}`)
+  }
 
   t.hasStrict(await act(`${url}/pause`), { code: '200', data: { paused: true, nextRunAt: null } })
   t.hasStrict(await act(`${url}/run-now`), { code: '200', data: { requested: true } })

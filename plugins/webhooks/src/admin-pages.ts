@@ -1,3 +1,4 @@
+import { STATUS_CODES } from 'node:http'
 import {
   adminAttention,
   adminDetail,
@@ -6,8 +7,10 @@ import {
   type DetailPageDeclaration,
   type ListPageDeclaration,
   type PageAction,
+  type PageColumn,
 } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
+import type { OutgoingFailure } from '@plinth/outgoing-http'
 import { deliveries } from './deliveries.ts'
 import { endpoints } from './endpoints.ts'
 
@@ -15,6 +18,60 @@ type Page = ListPageDeclaration | DetailPageDeclaration
 
 const eventTypes = { labels: 'webhooks.event-type' }
 const own = { params: { id: { field: 'id' } } }
+
+/** Names of the reasons for which an attempt failed. */
+const reasons = {
+  aborted: text('Cancelled', '已取消'),
+  'address-refused': text('The address is not allowed', '不允许访问该地址'),
+  'answer-invalid': text('The response is invalid', '响应无效'),
+  'answer-timeout': text('No response in time', '响应超时'),
+  'connect-failed': text('The connection failed', '连接失败'),
+  'connect-timeout': text('The connection timed out', '连接超时'),
+  'connection-lost': text('The connection was lost', '连接中断'),
+  'deadline-exceeded': text('The request took too long', '请求超时'),
+  gone: text('The receiver is gone (HTTP 410)', '接收方已不存在（HTTP 410）'),
+  'host-undeclared': text('The product may not call this host', '产品不可访问该主机'),
+  'host-unknown': text('The host is unknown', '主机未知'),
+  'port-refused': text('The port is not allowed', '不允许使用该端口'),
+  redirect: text('The receiver redirected the request', '接收方重定向了请求'),
+  'request-refused': text('The request is invalid', '请求无效'),
+  'secret-unusable': text('The secret cannot be read', '无法读取密钥'),
+  status: text('The receiver responded with an error', '接收方返回了错误'),
+  stopped: text('The product stopped', '产品已停止'),
+  throttled: text('The receiver asked for fewer requests', '接收方要求减少请求'),
+  'tls-failed': text('The TLS connection failed', 'TLS 连接失败'),
+  'url-refused': text('The URL is not allowed', '不允许使用该网址'),
+  ...Object.fromEntries(
+    Object.keys(STATUS_CODES).map((status) => [`http-${status}`, text(`HTTP ${status}`, `HTTP ${status}`)]),
+  ),
+} satisfies Record<OutgoingFailure, unknown> & Record<string, unknown>
+
+const nameOf = (column: PageColumn): PageColumn => {
+  const { field, title } = column
+  if (field === 'eventType' || field === 'eventTypes')
+    return { field, ...(title && { title }), as: 'reference', of: eventTypes }
+  return field === 'lastReason' ? { field, ...(title && { title }), as: 'text', labels: reasons } : column
+}
+
+/** Columns that a list shows only if the user chooses them, by page. Most rows have none of these values. */
+const hidden: Readonly<Record<string, readonly string[]>> = {
+  'webhooks.webhook-endpoints':
+    'description statusReason statusNote failingSince failedAttempts previousValidUntil createdAt'.split(' '),
+  'webhooks.webhook-deliveries': ['finishedAt'],
+}
+const withHidden =
+  (id: string) =>
+  (column: PageColumn): PageColumn =>
+    hidden[id]?.includes(column.field) ? { ...column, hidden: true } : column
+
+/** Shows event types and reasons by their names. */
+const withNames = (page: Page): Page =>
+  page.kind === 'list'
+    ? { ...page, columns: page.columns.map(nameOf).map(withHidden(page.id)) }
+    : {
+        ...page,
+        sections: page.sections.map(({ columns, ...section }) => ({ ...section, columns: columns.map(nameOf) })),
+      }
 
 /** Actions of an endpoint whose routes are written by hand. */
 const actions: readonly PageAction[] = [
@@ -106,11 +163,11 @@ const delivery = adminDetail('getAdminWebhooksDeliveriesById', (it) => ({
           row.text('outcome', { labels: outcomes }),
           row.count('status', { title: text('HTTP status', 'HTTP 状态') }),
           row.count('durationMs', { title: text('Duration in ms', '耗时（毫秒）') }),
-          row.text('reason', { mono: true }),
+          row.text('reason', { labels: reasons }),
         ]),
       ],
     },
-    { title: text('Content', '内容'), columns: [it.text('body', { mono: true })] },
+    { title: text('Content', '内容'), columns: [it.json('body')] },
   ],
 }))
 /** Adds the outcome of a redelivery, and the attempts to the page of a delivery. */
@@ -136,7 +193,11 @@ const types = adminList('getAdminWebhooksEventTypes', (row) => ({
   columns: [row.text('title'), row.text('type', { mono: true }), row.text('permission', { mono: true })],
 }))
 
-export const pages = [...endpoints.pages.map(withSecrets), ...deliveries.pages.map(withAttempts), types]
+export const pages = [
+  ...endpoints.pages.map(withSecrets).map(withNames),
+  ...deliveries.pages.map(withAttempts).map(withNames),
+  types,
+]
 
 const endpointsIn = (status: 'failing' | 'suspended', tone: 'warn' | 'bad', title: ReturnType<typeof text>) =>
   adminAttention('getAdminWebhooksEndpoints', {

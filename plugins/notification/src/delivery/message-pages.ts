@@ -41,7 +41,7 @@ const messages = adminList('getNotifications', (row) => ({
     row.count('recipientCount'),
     row.count('outcomes.accepted'),
     row.count('outcomes.rejected'),
-    row.text('senderName'),
+    row.text('senderName', { hidden: true }),
     row.status('priority', priorityTones, { labels: priorities, hidden: true }),
     row.time('notBefore', { hidden: true }),
     row.time('finishedAt', { hidden: true }),

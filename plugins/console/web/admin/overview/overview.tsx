@@ -1,5 +1,5 @@
 import { SegmentedControl } from '@mantine/core'
-import { useMemo, useState } from 'react'
+import { useDeferredValue, useMemo, useState } from 'react'
 import { useSearchParams } from 'wouter'
 import { useLanguage } from '../../app/app.tsx'
 import { charts } from '../api/operations.ts'
@@ -74,8 +74,9 @@ export function StateTiles() {
 /** The tiles and charts that this user may see: first those of the business, then those of the system. */
 export function OverviewFigures() {
   const declared = useFigures()
+  // The figures are deferred, so that they do not start their calls in the same task as the other tiles.
+  const { items = [], tiles = [] } = useDeferredValue(declared.data) ?? {}
   if (declared.error !== null) return <LoadFailure error={declared.error} onRetry={() => void declared.refetch()} />
-  const { items = [], tiles = [] } = declared.data ?? {}
   return (
     <>
       <Business

@@ -22,7 +22,12 @@ export function unitOfColumn(
   return { unit: typeof scale === 'number' ? { displayName: code, symbol: code, scale } : undefined, code }
 }
 
-const isCurrency = (code: string) => /^[A-Z]{3}$/.test(code) && Intl.supportedValuesOf('currency').includes(code)
+let currencies: ReadonlySet<string> | undefined
+/** Reads the list of currencies once, because reading it takes milliseconds. */
+function isCurrency(code: string): boolean {
+  currencies ??= new Set(Intl.supportedValuesOf('currency'))
+  return currencies.has(code)
+}
 
 /** Returns the unit of a currency. Names of ledger assets are in lower case, but ISO 4217 codes are in upper case. */
 function currencyUnit(name: string): AmountUnit | undefined {

@@ -9,7 +9,7 @@ import {
   IconUpload,
 } from '@tabler/icons-react'
 import { useQueryClient } from '@tanstack/react-query'
-import { type KeyboardEvent, lazy, type MouseEvent, type ReactNode, useId, useRef, useState } from 'react'
+import { lazy, memo, type ReactNode, useDeferredValue, useId, useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { useLanguage } from '../../app/app.tsx'
 import { Boundary } from '../../app/boundary.tsx'
@@ -134,11 +134,12 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
   const zone = useZone().name
   const choice = lists[page.id] ?? {}
   const shown = new Set(state.columns ?? chosenColumns(page, choice))
+  const columns = page.columns.filter(({ field }) => shown.has(field))
   const size = choice.size ?? pageSizes[0]
   // While a column is sized, its width is stored here, so that the browser storage is written only once.
-  const [moved, setMoved] = useState<Widths>({})
+  const [moved, setMoved] = useState<Widths>()
   const headId = useId()
-  const widths = { ...choice.widths, ...moved }
+  const widths = moved ?? choice.widths ?? noWidths
   const [picked, setPicked] = useState<ReadonlySet<string>>(new Set())
   const { choose, dialog } = useActions(page.actions, page.columns)
   const isBoard = useIsBoard() && page.board !== undefined
@@ -164,9 +165,9 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
   }
   const wanted = { params, query, time: [state.time, zone], limits }
   const rows = useRows(page, wanted, { size, enabled: !isBoard })
-  const columns = page.columns.filter(({ field }) => shown.has(field))
   const pickable = page.bulk.length > 0
-  const { data } = rows
+  // The rows are deferred, so that the browser can handle input while they render.
+  const data = useDeferredValue(rows.data)
   const clear = () => state.set({ filters: {}, conditions: [], search: '', time: allTime })
   // The address may contain values that the server rejects and that no control shows. A button then clears the filters.
   const isRejected = rows.error instanceof CallFailure && rows.error.kind === 'invalid'
@@ -176,14 +177,14 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
   const onWidth = (field: string, width: number | undefined) => {
     const { [field]: _, ...others } = choice.widths ?? {}
     kept.setList(page.id, { widths: width === undefined ? others : { ...others, [field]: width } })
-    setMoved({})
+    setMoved(undefined)
   }
   const onColumns = (next: ReadonlySet<string>) => {
     kept.setList(page.id, { columns: differenceOf(page, next) })
     state.set({ columns: columnsOf(page, next) })
   }
   return (
-    <section aria-busy={rows.isFetching} className={classes.rowset}>
+    <section aria-busy={rows.isFetching || data !== rows.data} className={classes.rowset}>
       <div className={classes.tools}>
         {page.search !== undefined && <SearchField title={page.search.title} state={state} />}
         <FilterBar
@@ -208,7 +209,7 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
           <ToolButton Icon={IconRefresh} label={translate('admin.reload')} onClick={() => void rows.refetch()} />
         </div>
       </div>
-      <LoadState of={rows} lines={isBoard ? 0 : 6} height={20} />
+      <LoadState of={{ data, error: rows.error, refetch: rows.refetch }} lines={isBoard ? 0 : 6} height={20} />
       {isRejected && (
         <Button variant="default" size="sm" className={classes.clear} onClick={clear}>
           {translate('admin.empty.clear')}
@@ -258,7 +259,7 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
                       <ColumnEdge
                         describedBy={`${headId}${column.field}`}
                         width={widths[column.field]}
-                        onMove={(width) => setMoved({ [column.field]: width })}
+                        onMove={(width) => setMoved({ ...widths, [column.field]: width })}
                         onChoose={(width) => onWidth(column.field, width)}
                       />
                     </Table.Th>
@@ -274,7 +275,9 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
                 {data.items.map((row) => (
                   <RowLine
                     key={String(valueAt(row, page.key))}
-                    {...{ row, page, columns, widths, pickable, picked }}
+                    {...{ row, page, widths, pickable }}
+                    shown={[...shown].join()}
+                    isPicked={picked.has(keyOf(row, page))}
                     onPick={setPicked}
                     onChoose={choose}
                   />
@@ -298,6 +301,7 @@ const isWhole = ({ items, total, next }: Rows, { trail }: ListState) =>
   trail.length === 0 && typeof next !== 'string' && (total === null || items.length >= total)
 
 type Widths = Readonly<Record<string, number>>
+const noWidths: Widths = {}
 
 /** Returns the attributes of a cell in a column that the user has sized. */
 const sizedTo = (width: number | undefined) =>
@@ -308,57 +312,54 @@ const keyOf = (row: Row, page: ListPage) => String(valueAt(row, page.key))
 interface RowLineProps {
   readonly row: Row
   readonly page: ListPage
-  readonly columns: readonly Column[]
+  /** Members of the displayed columns, separated by commas. */
+  readonly shown: string
   readonly widths: Widths
   readonly pickable: boolean
-  readonly picked: ReadonlySet<string>
-  onPick(picked: ReadonlySet<string>): void
+  readonly isPicked: boolean
+  onPick(change: (picked: ReadonlySet<string>) => ReadonlySet<string>): void
   onChoose(chosen: ChosenAction): void
 }
 
-function RowLine({ row, page, columns, widths, pickable, picked, onPick, onChoose }: RowLineProps) {
+/** A row of the table. It renders only if its properties change, so these are the same objects in each render. */
+const RowLine = memo(({ row, page, shown, widths, pickable, isPicked, onPick, onChoose }: RowLineProps) => {
   const { translate } = useLanguage()
+  const fields = shown.split(',')
+  const columns = page.columns.filter(({ field }) => fields.includes(field))
   const [, go] = useLocation()
   const key = keyOf(row, page)
   const href = page.detail === undefined ? undefined : `/${page.detail}/${encodeURIComponent(key)}`
-  const line = useRef<HTMLTableRowElement>(null)
   const name = useRowName({ columns, key: page.key })(row)
-  const onKey = (event: KeyboardEvent) => {
-    if (event.target !== line.current) return
-    const shortcut = pressed('lists', event)
-    const other =
-      shortcut === 'next'
-        ? line.current?.nextElementSibling
-        : shortcut === 'previous' && line.current?.previousElementSibling
-    if (other instanceof HTMLElement) other.focus()
-    if (shortcut === 'open' && href !== undefined) go(href)
-    if (shortcut === 'pick' && pickable) onPick(toggled(picked, key))
-  }
-  const onClick = ({ target }: MouseEvent) => {
-    // Clicks in menus and dialogs of the row bubble here although these elements are elsewhere in the document. Buttons
-    // and links in the row have their own action.
-    const isOfRow = target instanceof Element && line.current?.contains(target) === true
-    if (!isOfRow || target.closest('a, button, input, label') !== null || getSelection()?.isCollapsed === false) return
-    if (href !== undefined) go(href)
-  }
+  const pick = () => onPick((picked) => toggled(picked, key))
   return (
     <Table.Tr
-      ref={line}
       role="row"
       tabIndex={-1}
-      onKeyDown={onKey}
-      onClick={onClick}
+      onKeyDown={(event) => {
+        const { target, currentTarget } = event
+        if (target !== currentTarget) return
+        const shortcut = pressed('lists', event)
+        const other =
+          shortcut === 'next'
+            ? currentTarget.nextElementSibling
+            : shortcut === 'previous' && currentTarget.previousElementSibling
+        if (other instanceof HTMLElement) other.focus()
+        if (shortcut === 'open' && href !== undefined) go(href)
+        if (shortcut === 'pick' && pickable) pick()
+      }}
+      onClick={({ target, currentTarget }) => {
+        // Clicks in menus and dialogs of the row bubble here although these elements are elsewhere in the document.
+        // Buttons and links in the row have their own action.
+        const isOfRow = target instanceof Element && currentTarget.contains(target)
+        if (!isOfRow || target.closest('a, button, input, label') !== null) return
+        if (href !== undefined && getSelection()?.isCollapsed !== false) go(href)
+      }}
       data-opens={href !== undefined || undefined}
-      data-picked={picked.has(key) || undefined}
+      data-picked={isPicked || undefined}
     >
       {pickable && (
         <Table.Td role="cell" className={classes.pick}>
-          <Checkbox
-            size="sm"
-            aria-label={translate('admin.pick', { name: key })}
-            checked={picked.has(key)}
-            onChange={() => onPick(toggled(picked, key))}
-          />
+          <Checkbox size="sm" aria-label={translate('admin.pick', { name: key })} checked={isPicked} onChange={pick} />
         </Table.Td>
       )}
       {columns.map((column) => (
@@ -383,7 +384,7 @@ function RowLine({ row, page, columns, widths, pickable, picked, onPick, onChoos
       )}
     </Table.Tr>
   )
-}
+})
 
 interface PickAllProps {
   readonly rows: readonly Row[]

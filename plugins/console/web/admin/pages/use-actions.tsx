@@ -1,5 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { type ReactNode, useState } from 'react'
+import { type ReactNode, useCallback, useState } from 'react'
 import { useLanguage } from '../../app/app.tsx'
 import type { TextKey } from '../../text/texts.ts'
 import { CallFailure } from '../api/call.ts'
@@ -72,8 +72,13 @@ export function useActions(
     label: translate(label),
     run: () => mutate(next),
   })
+  // The function stays the same, so that rows are not rendered again.
+  const choose = useCallback(
+    (next: ChosenAction) => (next.action.undo === undefined ? setChosen(next) : mutate(next)),
+    [mutate],
+  )
   return {
-    choose: (next) => (next.action.undo === undefined ? setChosen(next) : mutate(next)),
+    choose,
     dialog: chosen !== undefined && (
       <ActionDialog
         {...chosen}

@@ -2,18 +2,22 @@
 
 const dayMs = 86_400_000
 
+/** Formats by time zone. They are stored, because creating one takes as long as formatting hundreds of times. */
+const formats = new Map<string, Intl.DateTimeFormat>()
+
+function formatOf(timeZone: string): Intl.DateTimeFormat {
+  const number = 'numeric'
+  const time = { hourCycle: 'h23', hour: number, minute: number, second: number } as const
+  const format =
+    formats.get(timeZone) ??
+    new Intl.DateTimeFormat('en', { year: number, month: number, day: number, ...time, timeZone })
+  formats.set(timeZone, format)
+  return format
+}
+
 /** Returns the offset of a time zone from UTC at a given time, in milliseconds. */
 function offsetAt(ms: number, zone: string): number {
-  const parts = new Intl.DateTimeFormat('en', {
-    timeZone: zone,
-    hourCycle: 'h23',
-    year: 'numeric',
-    month: 'numeric',
-    day: 'numeric',
-    hour: 'numeric',
-    minute: 'numeric',
-    second: 'numeric',
-  }).formatToParts(ms)
+  const parts = formatOf(zone).formatToParts(ms)
   const at = (type: string) => Number(parts.find((part) => part.type === type)?.value)
   const shown = Date.UTC(at('year'), at('month') - 1, at('day'), at('hour'), at('minute'), at('second'))
   return shown - Math.floor(ms / 1000) * 1000

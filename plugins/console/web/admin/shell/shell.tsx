@@ -1,6 +1,6 @@
 import { Modal } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { lazy, type ReactNode, useEffect, useRef, useState, useSyncExternalStore } from 'react'
+import { lazy, memo, type ReactNode, useDeferredValue, useEffect, useRef, useState, useSyncExternalStore } from 'react'
 import { Redirect, Route, Router, Switch, useLocation } from 'wouter'
 import { menusId, siteName, useLanguage } from '../../app/app.tsx'
 import { Boundary } from '../../app/boundary.tsx'
@@ -14,7 +14,6 @@ import { OwnPage, ownPages } from '../own/own-pages.tsx'
 import { ConnectionLine } from './connection-line.tsx'
 import { setDraftOwner } from './drafts.ts'
 import { contentId, focusMessage, focusRow, focusSearch, isLayerOpen, useFocusKeeper } from './focus.ts'
-import { Home } from './home.tsx'
 import { isTyping } from './is-typing.tsx'
 import { UserPreferencesContext, usePreferencesOfUser, useUserPreferences } from './kept-context.ts'
 import { Navigation } from './navigation.tsx'
@@ -33,6 +32,7 @@ const SignInPage = lazy(async () => ({ default: (await import('./session/sign-in
 const EndedSession = lazy(async () => ({ default: (await import('./session/sign-in.tsx')).EndedSession }))
 const ProofDialog = lazy(() => import('./session/proof-dialog.tsx'))
 const DeclaredPage = lazy(() => import('../pages/declared-page.tsx'))
+const Home = lazy(async () => ({ default: (await import('./home.tsx')).Home }))
 
 interface ShellProps {
   readonly session: SessionState
@@ -58,6 +58,8 @@ export function Shell({ session, connection }: ShellProps) {
     enabled: phase === 'in',
     placeholderData: (last) => last,
   })
+  // The frame of all pages is rendered in several short tasks.
+  const site = useDeferredValue(navigation.data)
   const [isSearching, setSearching] = useState(false)
   const [isHelped, setHelped] = useState(false)
   useEffect(() => {
@@ -118,16 +120,16 @@ export function Shell({ session, connection }: ShellProps) {
     ) {
       return <Away failure={failed} onRetry={() => void client.invalidateQueries()} />
     }
-    if (navigation.data === undefined) return <div className={classes.blank} aria-busy="true" />
+    if (site === undefined) return <div className={classes.blank} aria-busy="true" />
     return (
-      <SiteContext value={navigation.data}>
+      <SiteContext value={site}>
         <UserPreferencesContext value={kept}>
-          <Live isOn={phase === 'in' && navigation.data.groups.length > 0}>
+          <Live isOn={phase === 'in' && site.groups.length > 0}>
             <Router base={base}>
               <div className={classes.shell}>
                 <Boundary>
                   <Navigation
-                    navigation={navigation.data}
+                    navigation={site}
                     username={username}
                     session={session}
                     onSearch={() => setSearching(true)}
@@ -135,13 +137,13 @@ export function Shell({ session, connection }: ShellProps) {
                   />
                 </Boundary>
                 <main className={classes.main} id={contentId} tabIndex={-1}>
-                  <PageOfAddress account={known} session={session} places={navigation.data.groups} />
+                  <PageOfAddress account={known} session={session} places={site.groups} />
                   <div id={menusId} />
                 </main>
               </div>
               <DialogPart isOpen={isSearching} onClose={() => setSearching(false)}>
                 <Palette
-                  navigation={navigation.data}
+                  navigation={site}
                   isOpen={isSearching}
                   onClose={() => setSearching(false)}
                   onShortcuts={() => setHelped(true)}
@@ -169,8 +171,11 @@ export function Shell({ session, connection }: ShellProps) {
   )
 }
 
-/** Shows the page at the current address. An error of the page is removed when the address changes. */
-function PageOfAddress({
+/**
+ * Shows the page at the current address. An error of the page is removed when the address changes. The page does not
+ * render again when a dialog of the shell opens.
+ */
+const PageOfAddress = memo(function PageOfAddress({
   account,
   session,
   places,
@@ -219,7 +224,7 @@ function PageOfAddress({
       </Boundary>
     </>
   )
-}
+})
 
 interface DialogPartProps {
   readonly isOpen: boolean

@@ -17,9 +17,11 @@ export function useZone(): Zone {
   return zoneOf(timeZone, zone)
 }
 
+/** Time zone of this browser. It is read once, because each cell with a number or a time uses the zone. */
+const own = new Intl.DateTimeFormat().resolvedOptions().timeZone
+
 /** @param site time zone of the site; undefined before the sign-in. Then times are in the zone of the browser. */
 export function zoneOf(site: string | undefined, chosen: 'site' | 'own'): Zone {
-  const own = new Intl.DateTimeFormat().resolvedOptions().timeZone
   return { name: site === undefined || chosen === 'own' ? own : site, site: site ?? own, own }
 }
 

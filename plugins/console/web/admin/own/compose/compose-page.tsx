@@ -1,6 +1,6 @@
 import { Button } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { type FormEvent, useEffect, useRef, useState } from 'react'
+import { type FormEvent, useDeferredValue, useEffect, useRef, useState } from 'react'
 import { useLanguage } from '../../../app/app.tsx'
 import { Notice } from '../../../app/notice.tsx'
 import { addTexts } from '../../../text/texts.ts'
@@ -35,16 +35,18 @@ export default function ComposePage({ page }: { readonly page: OwnPageView }) {
   const { translate } = useLanguage()
   const [attempt, setAttempt] = useState(0)
   const metadata = useOperation<{ channels: readonly Channel[] }>(operationOf(page, 'metadata'))
+  // The form is deferred, so that the browser can handle input while its fields render.
+  const data = useDeferredValue(metadata.data)
   return (
     <>
       <PageHead title={page.title} lead={translate('compose.lead')} />
-      <LoadState of={metadata} lines={5} height={40} />
-      {metadata.data !== undefined && page.form !== undefined && (
+      <LoadState of={{ ...metadata, data }} lines={5} height={40} />
+      {data !== undefined && page.form !== undefined && (
         <MessageForm
           key={attempt}
           page={page}
           form={page.form}
-          channels={metadata.data.channels}
+          channels={data.channels}
           onRestart={() => setAttempt(attempt + 1)}
         />
       )}

@@ -1,5 +1,5 @@
 import { IconLock } from '@tabler/icons-react'
-import { type FocusEvent, Fragment, type KeyboardEvent, memo, useLayoutEffect, useRef } from 'react'
+import { type FocusEvent, type KeyboardEvent, memo, useEffect, useLayoutEffect, useRef, useState } from 'react'
 import { Link } from 'wouter'
 import { useLanguage } from '../../../app/app.tsx'
 import { Copied } from '../../pages/copied.tsx'
@@ -16,6 +16,9 @@ interface MatrixTableProps {
   onAsk(permission: Permission): void
 }
 
+/** Number of groups that each frame adds, so that the browser can handle input in between. */
+const addedGroups = 2
+
 /**
  * Shows permissions grouped by plugin, with a column for each role. Only one checkbox is in the Tab order. Arrow keys
  * move to the other checkboxes.
@@ -30,8 +33,15 @@ export function MatrixTable({ roles, permissions, changes, maySave, onAsk }: Mat
     }
   })
   const groups = [...Map.groupBy(permissions, ({ pluginTitle }) => pluginTitle)]
+  const [count, setCount] = useState(addedGroups)
+  const isComplete = count >= groups.length
+  useEffect(() => {
+    if (isComplete) return
+    const frame = requestAnimationFrame(() => setCount(count + addedGroups))
+    return () => cancelAnimationFrame(frame)
+  }, [count, isComplete])
   return (
-    <section className={classes.scroll} aria-label={translate('roles.table')}>
+    <section className={classes.scroll} aria-label={translate('roles.table')} aria-busy={!isComplete}>
       <table ref={table} className={classes.table} onKeyDown={walk} onFocus={takeOver}>
         <thead>
           <tr>
@@ -51,7 +61,7 @@ export function MatrixTable({ roles, permissions, changes, maySave, onAsk }: Mat
             ))}
           </tr>
         </thead>
-        {groups.map(([title, members]) => (
+        {groups.slice(0, count).map(([title, members]) => (
           <tbody key={title}>
             <tr className={classes.group}>
               <th scope="rowgroup" colSpan={roles.length + 1}>
@@ -70,14 +80,12 @@ export function MatrixTable({ roles, permissions, changes, maySave, onAsk }: Mat
                   {!permission.loaded && <span className={classes.gone}>{translate('roles.gone')}</span>}
                 </th>
                 {roles.map((role) => (
-                  <Fragment key={role.id}>
-                    <Cell
-                      role={role}
-                      permission={permission}
-                      change={changes.get(role.id)}
-                      isLocked={role.builtIn || !maySave}
-                    />
-                  </Fragment>
+                  <Cell
+                    key={role.id}
+                    {...{ role, permission }}
+                    change={changes.get(role.id)}
+                    isLocked={role.builtIn || !maySave}
+                  />
                 ))}
               </tr>
             ))}

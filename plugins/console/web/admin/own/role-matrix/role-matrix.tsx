@@ -35,11 +35,17 @@ export default function RoleMatrix({ page }: { readonly page: OwnPageView }) {
     query: { page: columns, size: rolesShown },
   })
   const permissions = useOperation<readonly Permission[]>(page.operations[operationIds.permissions])
+  // The table is deferred, so that the browser can handle input while its thousands of cells render.
+  const isShown = useDeferredValue(roles.data !== undefined && permissions.data !== undefined)
   return (
     <>
       <PageHead title={page.title} lead={translate('roles.lead')} />
-      <LoadState of={roles.isSuccess ? permissions : roles} lines={5} height={40} />
-      {roles.data !== undefined && permissions.data !== undefined && (
+      <LoadState
+        of={{ ...(roles.isSuccess ? permissions : roles), data: isShown || undefined }}
+        lines={5}
+        height={40}
+      />
+      {isShown && roles.data !== undefined && permissions.data !== undefined && (
         <Matrix
           page={page}
           roles={roles.data}
