@@ -134,6 +134,9 @@ export class Dispatcher {
       this.#alarm = new AbortController()
       // Polls even if there are always hints, because other processes may have published events.
       if (clock.monotonic() >= this.#nextLookAt || (this.#looksNext && isEmpty(this.#hints))) await this.#look()
+      // Slots that become free together are used for one claim. SQLite blocks the event loop, so a long backlog would
+      // delay requests and timers.
+      if (!isEmpty(this.#hints)) await setImmediate()
       for (const lane of eventLanes) {
         while (this.#usedSlots[lane] < slots[lane] && !this.#ended.signal.aborted) {
           const hints = this.#nextHints(lane)
@@ -234,8 +237,6 @@ export class Dispatcher {
   /** @param free called with the number of hints whose events have ended or are not delivered now */
   async #deliver(lane: EventLane, hints: readonly QueuedHint[], free: (count: number) => void): Promise<void> {
     const { store, deliverer } = this.#parts
-    // SQLite blocks the event loop, so a long backlog would delay requests and timers.
-    await setImmediate()
     const perKey = lane === 'network' ? 1 : 2 ** Math.floor(Math.log2(deliverer.batchSize / hints.length))
     const found = (await store.read(hints, Math.max(1, perKey))).flatMap(unitOf)
     const units = found.filter(({ first, name }) => {
@@ -269,14 +270,13 @@ export class Dispatcher {
     for (const result of results) if (result.status === 'rejected') this.#fail(result.reason)
     const outcomes = results.map((result) => (result.status === 'fulfilled' ? result.value : undefined))
     const last = outcomes.at(-1)
-    if (outcomes.some((outcome) => outcome !== undefined && !['postponed', 'released'].includes(outcome))) {
-      this.#delivering.succeeded()
-    }
+    const isFinished = outcomes.some((outcome) => outcome === 'delivered' || outcome === 'failed')
+    if (isFinished || outcomes.includes('retried') || outcomes.includes('handed-over')) this.#delivering.succeeded()
     if (outcomes.includes('handed-over')) {
       this.wake({ ...hintOf(first), lane: first.lane === 'database' ? 'network' : 'database' })
     } else if (
       last === 'released' ||
-      (first.streamKey != null && (last === 'delivered' || last === 'failed')) ||
+      (first.streamKey != null && isFinished) ||
       // Another process may have attempted the event after this process read it. The event may be due again now.
       (last === 'postponed' && wasFound)
     ) {

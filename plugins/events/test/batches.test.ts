@@ -132,7 +132,7 @@ onEachDatabase(t, 'K-013 batches of events', async (t, at) => {
     }
 
     const publications = fc.array(publication, { minLength: 20, maxLength: 80 })
-    const settings = { numRuns: at.dialect === 'sqlite' ? 12 : 5, endOnFailure: true }
+    const settings = { numRuns: at.dialect === 'sqlite' ? 8 : 3, endOnFailure: true }
     await fc.assert(fc.asyncProperty(publications, fc.integer(), play), settings)
     const total = Object.values(seen).reduce((sum, count) => sum + count, 0)
     t.ok(total > 0, JSON.stringify(seen))
