@@ -39,6 +39,7 @@ const programs: readonly Program[] = [
   { name: 'inbox', file: 'notification/inbox.ts', minutes: 3 },
   { name: 'rules', file: 'notification/rules.ts', minutes: 1 },
   { name: 'webhook', file: 'notification/webhook.ts', minutes: 1 },
+  { name: 'outbox', file: 'outbox/run.ts', minutes: 15 },
   { name: 'sockets', file: 'notification/sockets.ts', nodeWords: ['--expose-gc'], minutes: 1 },
   { name: 'web3', file: 'web3/run.ts', minutes: 2 },
   { name: 'settlement', file: 'web3/settlement.ts', minutes: 1 },

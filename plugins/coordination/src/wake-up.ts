@@ -44,8 +44,13 @@ export class WakeUpSignal {
 
   /** Wakes this process immediately and the others by a message. Must be called after the commit. */
   send(): void {
-    const { messages, wake } = this.#parts
-    wake()
+    this.#parts.wake()
+    this.tellOthers()
+  }
+
+  /** Wakes the other processes by a message. Must be called after the commit. */
+  tellOthers(): void {
+    const { messages } = this.#parts
     if (messages === undefined || this.#stopped.signal.aborted) return
     this.#isMore = true
     this.#sending ??= this.#send(messages)

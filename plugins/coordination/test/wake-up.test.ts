@@ -90,3 +90,13 @@ t.test('a product of one process wakes itself', async (t) => {
   await alone.stop()
   t.equal(woken, 1)
 })
+
+t.test('a process can wake the others without polling itself', async (t) => {
+  const { world, wakeUps } = instances()
+  const [first, second] = wakeUps
+  await second.listen()
+  first.tellOthers()
+  t.same(world.woken, [0, 1])
+  await first.stop()
+  await second.stop()
+})

@@ -13,8 +13,8 @@ export const keys = {
   'platform.events.dispatcher.concurrency': key.integer({
     title: { en: 'Maximum concurrent deliveries', 'zh-CN': '同时投递的事件数' },
     description: {
-      en: 'Applies to each process, for handlers that only use the database. Events with the same key are never delivered at the same time.',
-      'zh-CN': '单个进程的上限，用于只访问数据库的处理程序；同一键的事件不会同时投递。',
+      en: 'Applies to each process, for handlers that only use the database. Each delivery can contain up to 32 events. Events with the same key are never delivered at the same time.',
+      'zh-CN': '单个进程的上限，用于只访问数据库的处理程序；每次投递最多包含 32 个事件，同一键的事件不会同时投递。',
     },
     default: 4,
     minimum: 1,

@@ -102,7 +102,8 @@ export type Handler<T> = (delivery: Delivery<T>, context: HandlerContext) => unk
 export interface HandlerOptions {
   /**
    * If true, the handler runs in a transaction that also records that the handler is done. Its database writes then
-   * take effect exactly once. The handler must only use the database, and may be called again.
+   * take effect exactly once. The handler must only use the database, and may be called again. Handlers of several events
+   * may share the transaction.
    */
   readonly transaction?: boolean
   /**

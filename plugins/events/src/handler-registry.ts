@@ -20,12 +20,14 @@ export type EncodedDelivery = Omit<Delivery, 'payload'> & {
   readonly checkedBy?: EventRef['schema']
 }
 
-interface BoundHandler {
+export interface BoundHandler {
   readonly name: string
   readonly lane: EventLane
+  /** True if the handler runs in a transaction, and may be called again after a rollback. */
+  readonly isTransactional: boolean
   readonly schema: EventRef['schema']
   /**
-   * Calls the handler, then `settle`, in one transaction if the handler requested it. After the time limit, the
+   * Calls the handler, then `settle`, in one transaction if the handler requested it, or in the surrounding one. After the time limit, the
    * transaction is rolled back and further database calls of the handler fail.
    *
    * @throws the error of the handler or of `settle`, an error after `deadlineMs`, or the reason of the aborted signal
@@ -73,6 +75,7 @@ export class HandlerRegistry {
     handlers.set(name, {
       name,
       lane,
+      isTransactional: transaction,
       schema: ref.schema,
       async run(delivery, context, deadlineMs, settle) {
         const call = async (signal: AbortSignal) => {

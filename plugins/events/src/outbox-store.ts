@@ -4,8 +4,9 @@ import { type Database, exactInteger, insertRows, type Parameter } from '@plinth
 import type { Clock } from '@plinth/kernel'
 import { type EventLane, eventLanes } from './contract.ts'
 import { blockedEventTime, DeliveryRow, dueImmediatelyTime, EventRow } from './entities.ts'
+import type { DispatchHint } from './outbox-writer.ts'
 
-/** Proves that this process may deliver an event while the lease is valid. */
+/** Proves that this process may deliver an event while the lease is valid. Events claimed together share the token. */
 export interface DeliveryClaim {
   readonly id: number
   readonly key: string | null
@@ -14,14 +15,14 @@ export interface DeliveryClaim {
 
 export interface DueEvents {
   /** Due events that do not wait for an earlier event with the same key. */
-  readonly events: readonly { readonly id: number; readonly lane: EventLane }[]
+  readonly events: readonly DispatchHint[]
   readonly isMore: boolean
   /** Milliseconds until the next event is due, if known. */
   readonly nextInMs: number | undefined
 }
 
 /** Maximum number of due events of each kind per poll. */
-const lookSize = 50
+const lookSize = 100
 /** Number of events marked as waiting that one poll checks, in case such an event is now the first of its key. */
 const checkedPerPoll = 10
 /** Maximum number of events that one poll marks as waiting. On SQLite, other calls wait during this. */
@@ -41,9 +42,9 @@ interface Candidate {
  * Reads and changes events for the dispatcher. Each change checks the token of the claim, so a process that has lost
  * its lease changes nothing.
  *
- * Only the first unfinished event of a key is delivered. If a poll finds a due event that is not the first of its key,
- * it marks this event as waiting. The process that finishes the first event makes the next one due in the same
- * transaction.
+ * A key is delivered by one process at a time: it claims the first unfinished event, or a run of events from the first
+ * one on. If a poll finds a due event that is not the first of its key, it marks this event as waiting. The process that
+ * finishes the events before it makes it due in the same transaction.
  */
 export class OutboxStore {
   readonly #db: Database
@@ -121,7 +122,9 @@ export class OutboxStore {
     await this.#putAside(found.filter((candidate) => !isFirst(candidate)))
     const waits = of('soon', 'later').map(({ in_ms }) => Math.max(0, Math.ceil(Number(in_ms))))
     return {
-      events: [...found, ...waiting].filter(isFirst).map(({ id, lane }) => ({ id: exactInteger(id), lane })),
+      events: [...found, ...waiting]
+        .filter(isFirst)
+        .map(({ id, lane, stream_key: key }) => (key === null ? { id: exactInteger(id), lane } : { key, lane })),
       isMore: (['fresh', 'timed', 'stray', 'scheduled'] as const).some((kind) =>
         eventLanes.some((lane) => of(kind).filter((candidate) => candidate.lane === lane).length >= lookSize),
       ),
@@ -129,56 +132,95 @@ export class OutboxStore {
     }
   }
 
-  async load(id: number): Promise<EventRow | null> {
-    return this.#db.fork().findOne(EventRow, id)
-  }
-
-  async head(key: string): Promise<EventRow | null> {
-    const where = { streamKey: key, position: { $ne: null } }
-    const [first] = await this.#db.fork().find(EventRow, where, { orderBy: { position: 'asc' }, limit: 1 })
-    return first ?? null
+  /**
+   * Returns the events of the hints, in this order: one event, or the first unfinished events of a key.
+   *
+   * @param perKey maximum number of events of each key; only a few values, because each needs its own statement
+   */
+  async read(hints: readonly DispatchHint[], perKey: number): Promise<EventRow[][]> {
+    const ids = hints.flatMap((hint) => ('key' in hint ? [] : [hint.id]))
+    const keys = hints.flatMap((hint) => ('key' in hint ? [hint.key] : []))
+    const heads = keys.length === 0 ? [] : await this.#heads<{ id: unknown }>(keys, 'id', perKey)
+    const found = [...ids, ...heads.map(({ id }) => exactInteger(id))]
+    if (found.length === 0) return hints.map(() => [])
+    const options = { orderBy: { id: 'asc' }, disableIdentityMap: true } as const
+    const rows = await this.#db.fork().find(EventRow, { id: { $in: padded(found) } }, options)
+    const byId = new Map(rows.map((row) => [row.id, row]))
+    const byKey = Map.groupBy(rows, ({ streamKey }) => streamKey ?? '')
+    const place = ({ position }: EventRow) => position ?? Number.MAX_SAFE_INTEGER
+    return hints.map((hint) =>
+      'key' in hint
+        ? (byKey.get(hint.key) ?? []).sort((a, b) => place(a) - place(b))
+        : [byId.get(hint.id) ?? []].flat(),
+    )
   }
 
   /**
-   * Claims an event and counts an attempt. Returns `undefined` if the event waits for an earlier event of its key,
-   * another process delivers it, or it was attempted since it was read.
+   * Claims events together and counts an attempt of each. Leaves out events that wait for an earlier event of their
+   * key, that another process delivers, or that were attempted since they were read.
+   *
+   * @param events with the same lane and number of attempts. Events of a key follow one another from the first
+   *   unfinished one on.
    */
-  async claim(
-    { id, streamKey, attempts }: Pick<EventRow, 'id' | 'streamKey' | 'attempts'>,
-    leaseMs: number,
-  ): Promise<DeliveryClaim | undefined> {
+  async claim(events: readonly EventRow[], leaseMs: number): Promise<DeliveryClaim[]> {
+    const [first] = events
+    if (first === undefined) return []
     const token = randomUUID()
     const lease = this.#time.after(leaseMs)
     const due = this.#isDue()
+    const claims = events.map(({ id, streamKey }) => ({ id, key: streamKey ?? null, token }))
+    const ids = idList(claims)
     const taken = await this.#db.execute(
       `update outbox_event set status = 'pending', lease_token = ?, next_at = ${lease.sql}, attempts = attempts + 1
-       where id = ? and attempts = ? and ${due.sql}`,
-      [token, ...lease.parameters, id, attempts, ...due.parameters],
+       where id in ${ids.sql} and attempts = ? and lane = ? and ${due.sql}`,
+      [token, ...lease.parameters, ...ids.parameters, first.attempts, first.lane, ...due.parameters],
     )
-    return taken === 1 ? { id, key: streamKey ?? null, token } : undefined
+    if (taken === events.length) return claims
+    const held = await this.#held(this.#db, claims)
+    // An event whose predecessor is not claimed must wait for it.
+    const gaps = new Set<string>()
+    const kept: DeliveryClaim[] = []
+    const stray: DeliveryClaim[] = []
+    for (const claim of claims) {
+      if (held.has(claim.id)) (claim.key !== null && gaps.has(claim.key) ? stray : kept).push(claim)
+      else if (claim.key !== null) gaps.add(claim.key)
+    }
+    await this.release(stray)
+    return kept
   }
 
   /**
-   * Uses the reserved connection, so that renewals work while all other connections are busy. Returns false if the
-   * lease was lost.
+   * Renews the leases of events that were claimed together, and returns the ids of those that are not lost. Uses the
+   * reserved connection, so that renewals work while all other connections are busy.
    */
-  renew(claim: DeliveryClaim, leaseMs: number): Promise<boolean> {
-    return this.#renew(this.#db.reserved, claim, leaseMs)
+  renew(claims: readonly DeliveryClaim[], leaseMs: number): Promise<ReadonlySet<number>> {
+    return this.#renew(this.#db.reserved, claims, leaseMs)
   }
 
-  async #renew(db: Pick<Database, 'execute'>, { id, token }: DeliveryClaim, leaseMs: number): Promise<boolean> {
+  async #renew(db: Statements, claims: readonly DeliveryClaim[], leaseMs: number): Promise<ReadonlySet<number>> {
     const lease = this.#time.after(leaseMs)
-    const renewed = await db.execute(
-      `update outbox_event set next_at = ${lease.sql} where id = ? and lease_token = ?`,
-      [...lease.parameters, id, token],
-    )
-    return renewed > 0
+    const { sql, parameters } = owned(claims)
+    const set = `update outbox_event set next_at = ${lease.sql}`
+    const renewed = await db.execute(`${set} where ${sql}`, [...lease.parameters, ...parameters])
+    return renewed === claims.length ? new Set(claims.map(({ id }) => id)) : this.#held(db, claims)
   }
 
-  /** Returns the names of handlers that are done with the event. Only the holder of the claim adds names. */
-  async handled({ id }: DeliveryClaim): Promise<ReadonlySet<string>> {
-    const sql = 'select handler from outbox_delivery where event_id = ?'
-    return new Set((await this.#db.query<{ handler: string }>(sql, [id])).map(({ handler }) => handler))
+  /** Returns the ids of the events that still have the token of their claim. */
+  async #held(db: Statements, claims: readonly DeliveryClaim[]): Promise<ReadonlySet<number>> {
+    const { sql, parameters } = owned(claims)
+    const rows = await db.query<{ id: unknown }>(`select id from outbox_event where ${sql}`, parameters)
+    return new Set(rows.map(({ id }) => exactInteger(id)))
+  }
+
+  /** Returns by id the names of handlers that are done with an event. Only the holder of the claim adds names. */
+  async handled(claims: readonly DeliveryClaim[]): Promise<ReadonlyMap<number, ReadonlySet<string>>> {
+    const ids = idList(claims)
+    const rows = await this.#db.query<{ event_id: unknown; handler: string }>(
+      `select event_id, handler from outbox_delivery where event_id in ${ids.sql}`,
+      ids.parameters,
+    )
+    const byId = Map.groupBy(rows, ({ event_id }) => exactInteger(event_id))
+    return new Map([...byId].map(([id, found]) => [id, new Set(found.map(({ handler }) => handler))]))
   }
 
   /**
@@ -188,33 +230,30 @@ export class OutboxStore {
    */
   async note(claim: DeliveryClaim, handler: string, leaseMs: number): Promise<void> {
     await this.#db.transactional(async () => {
-      if (!(await this.#renew(this.#db, claim, leaseMs))) throw new LeaseLostError()
+      if ((await this.#renew(this.#db, [claim], leaseMs)).size === 0) throw new LeaseLostError()
       const delivery = { id: this.#db.newId(), eventId: claim.id, handler, deliveredAt: this.#now() }
       await insertRows(this.#db, DeliveryRow, [delivery])
     })
   }
 
   /**
-   * Finishes the event after all handlers are done.
+   * Finishes events that were claimed together, after all their handlers are done. Uses the current transaction if there
+   * is one.
    *
-   * @throws LeaseLostError
+   * @param isAttempt false if the events have no handlers, so that no attempt is counted
+   * @throws LeaseLostError if the lease of one of them was lost; then none is finished
    */
-  async finish({ id, key, token }: DeliveryClaim): Promise<void> {
-    const finished = await this.#leave(key, `${delivered} where id = ? and lease_token = ?`, [this.#now(), id, token])
+  async finish(claims: readonly DeliveryClaim[], isAttempt = true): Promise<void> {
+    const { sql, parameters } = owned(claims)
+    const keys = [...new Set(claims.flatMap(({ key }) => key ?? []))]
+    const finished = await this.#leave(
+      keys,
+      `update outbox_event set status = 'delivered', position = null, lease_token = null, last_error = null,
+         finished_at = ?, attempts = attempts - ? where ${sql}`,
+      [this.#now(), isAttempt ? 0 : 1, ...parameters],
+      claims.length,
+    )
     if (!finished) throw new LeaseLostError()
-  }
-
-  /**
-   * Finishes an event that has no handlers, without a claim. Returns false if the event is not due or another process
-   * delivers it.
-   */
-  async pass({ id, streamKey }: Pick<EventRow, 'id' | 'streamKey'>): Promise<boolean> {
-    const due = this.#isDue()
-    return this.#leave(streamKey ?? null, `${delivered} where id = ? and ${due.sql}`, [
-      this.#now(),
-      id,
-      ...due.parameters,
-    ])
   }
 
   /** Skips a scheduled, pending or failed event. Returns false for other states. */
@@ -223,7 +262,7 @@ export class OutboxStore {
       // The lock prevents another process from finishing the first event of the key at the same time.
       if (streamKey != null) await this.#lockHead(streamKey)
       return this.#leave(
-        streamKey ?? null,
+        streamKey == null ? [] : [streamKey],
         `update outbox_event set status = 'skipped', position = null, lease_token = null, finished_at = ?
          where id = ? and status in ('scheduled', 'pending', 'failed')`,
         [this.#now(), id],
@@ -281,7 +320,7 @@ export class OutboxStore {
    */
   async fail({ id, key, token }: DeliveryClaim, reason: string): Promise<void> {
     const isFailed = await this.#leave(
-      key,
+      key === null ? [] : [key],
       `update outbox_event set status = 'failed', lease_token = null, last_error = ?,
          position = case when position = id then null else position end
        where id = ? and lease_token = ?`,
@@ -290,37 +329,66 @@ export class OutboxStore {
     if (!isFailed) throw new LeaseLostError()
   }
 
-  /**
-   * Releases the claim without counting the attempt.
-   *
-   * @throws LeaseLostError
-   */
-  async release({ id, token }: DeliveryClaim): Promise<void> {
-    await this.#change(
-      `update outbox_event set next_at = ?, lease_token = null, attempts = attempts - 1
-       where id = ? and lease_token = ?`,
-      [dueImmediatelyTime, id, token],
+  /** Releases claims that were made together without counting the attempts. Lost claims are left out. */
+  async release(claims: readonly DeliveryClaim[]): Promise<void> {
+    if (claims.length === 0) return
+    const { sql, parameters } = owned(claims)
+    await this.#db.execute(
+      `update outbox_event set next_at = ?, lease_token = null, attempts = attempts - 1 where ${sql}`,
+      [dueImmediatelyTime, ...parameters],
     )
   }
 
   /**
-   * Finishes an event with the statement `sql` and makes the next event of its key due. Returns false if nothing was
+   * Finishes events with the statement `sql` and makes the next event of each key due. Returns false if nothing was
    * changed.
+   *
+   * @throws LeaseLostError if the statement changed fewer than `count` events; the transaction is rolled back
    */
-  async #leave(key: string | null, sql: string, parameters: readonly Parameter[]): Promise<boolean> {
-    if (key === null) return (await this.#db.execute(sql, parameters)) === 1
-    return this.#db.transactional(async () => {
-      if ((await this.#db.execute(sql, parameters)) === 0) return false
-      // The subquery is wrapped, because MySQL cannot update a table that it selects from.
-      await this.#db.execute(
-        `update outbox_event set next_at = ?
-         where id = (select id from (${headOf}) as head) and status = 'pending' and next_at = ?`,
-        [dueImmediatelyTime, key, blockedEventTime],
+  async #leave(keys: readonly string[], sql: string, parameters: readonly Parameter[], count = 1): Promise<boolean> {
+    if (keys.length === 0 && count === 1) return (await this.#db.execute(sql, parameters)) === 1
+    return this.#db.statements(async () => {
+      const changed = await this.#db.execute(sql, parameters)
+      if (changed === 0) return false
+      if (changed !== count) throw new LeaseLostError()
+      // The first events of the keys are locked or finished by this transaction, so nobody else changes the next ones.
+      const heads = await this.#heads<{ id: unknown; is_blocked: unknown }>(
+        keys,
+        `id, case when status = 'pending' and next_at = ? then 1 else 0 end as is_blocked`,
+        1,
+        [blockedEventTime],
       )
+      const blocked = heads.filter(({ is_blocked }) => Number(is_blocked) === 1)
+      if (blocked.length === 0) return true
+      const ids = idList(blocked.map(({ id }) => ({ id: exactInteger(id) })))
+      await this.#db.execute(`update outbox_event set next_at = ? where id in ${ids.sql} and next_at = ?`, [
+        dueImmediatelyTime,
+        ...ids.parameters,
+        blockedEventTime,
+      ])
       return true
     })
   }
 
+  /** Reads the first unfinished events of each key. `columns` may have parameters. */
+  async #heads<Row extends object>(
+    keys: readonly string[],
+    columns: string,
+    perKey: number,
+    parameters: readonly Parameter[] = [],
+  ): Promise<Row[]> {
+    if (keys.length === 0) return []
+    const places = padded(keys)
+    const of = (_: string, place: number) =>
+      `select * from (select ${columns} from outbox_event where stream_key = ? and position is not null
+        order by position limit ${perKey}) head_${place}`
+    return this.#db.query<Row>(
+      places.map(of).join(' union all '),
+      places.flatMap((key) => [...parameters, key]),
+    )
+  }
+
+  /** Does not change events that are claimed with their predecessors. */
   async #putAside(behind: readonly Candidate[]): Promise<void> {
     const places = new Map<string, number>()
     for (const { stream_key: key, position } of behind) {
@@ -330,14 +398,16 @@ export class OutboxStore {
     const width = Math.ceil(putAsideTogether / places.size)
     // All processes lock in this order, which prevents deadlocks.
     const sorted = [...places].sort(([a], [b]) => (a < b ? -1 : 1))
+    const due = this.#isDue()
     await this.#db.transactional(async () => {
       for (const [key, from] of sorted) {
         const head = await this.#lockHead(key)
         if (head === undefined) continue
         await this.#db.execute(
           `update outbox_event set next_at = ?
-           where stream_key = ? and position >= ? and position < ? and status = 'pending' and next_at <> ?`,
-          [blockedEventTime, key, Math.max(from, head + 1), from + width, blockedEventTime],
+           where stream_key = ? and position >= ? and position < ? and status = 'pending' and next_at <> ?
+             and (lease_token is null or ${due.sql})`,
+          [blockedEventTime, key, Math.max(from, head + 1), from + width, blockedEventTime, ...due.parameters],
         )
       }
     })
@@ -382,8 +452,25 @@ export class OutboxStore {
 
 const headOf = `select id, position from outbox_event where stream_key = ? and position is not null
   order by position limit 1`
-const delivered = `update outbox_event set status = 'delivered', position = null, lease_token = null, last_error = null,
-  finished_at = ?`
+
+type Statements = Pick<Database, 'execute' | 'query'>
+
+/** Repeats the last value until the length is a power of two, because each length needs its own prepared statement. */
+function padded<T>(values: readonly T[]): readonly T[] {
+  const size = 2 ** Math.ceil(Math.log2(values.length))
+  return Array.from({ length: size }, (_, place) => values[Math.min(place, values.length - 1)] as T)
+}
+
+function idList(rows: readonly { readonly id: number }[]) {
+  const ids = padded(rows.map(({ id }) => id))
+  return { sql: `(${ids.map(() => '?').join(', ')})`, parameters: ids }
+}
+
+/** Condition for events that still have the token of their claims. */
+function owned(claims: readonly DeliveryClaim[]) {
+  const ids = idList(claims)
+  return { sql: `id in ${ids.sql} and lease_token = ?`, parameters: [...ids.parameters, claims[0]?.token ?? null] }
+}
 
 const isFirst = ({ stream_key: key, position, head }: Candidate) =>
   key === null || exactInteger(position) === exactInteger(head)

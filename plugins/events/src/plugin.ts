@@ -86,7 +86,11 @@ export default definePlugin({
       db,
       clock,
       time,
-      committed: (hint) => (dispatcher === undefined ? wakeUp.send() : dispatcher.wake(hint)),
+      committed: (hint) => {
+        dispatcher?.wake(hint)
+        // Another instance may have free slots.
+        if (dispatcher === undefined || (hint !== undefined && dispatcher.isBusy(hint.lane))) wakeUp.tellOthers()
+      },
       // During setup, handlers may still be added. So no event counts as unheard before the dispatcher runs.
       isUnheard: (type) => dispatcher?.isRunning === true && !handlers.knows(type),
       passed: (type) => count(type, 'delivered'),

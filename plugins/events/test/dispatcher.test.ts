@@ -23,9 +23,10 @@ function dispatcherOver(look: () => Promise<DueEvents>, deliver: () => Promise<O
         looks.push(clock.monotonic())
         return look()
       },
-      load: async (id: number) => ({ id, status: 'pending', streamKey: null, lane: 'database' }),
+      read: async (hints: readonly { readonly id: number }[]) =>
+        hints.map(({ id }) => [{ id, status: 'pending', streamKey: null, lane: 'database', attempts: 0 }]),
     } as unknown as OutboxStore,
-    deliverer: { deliver } as unknown as Deliverer,
+    deliverer: { batchSize: 32, deliver: (events: readonly object[]) => events.map(deliver) } as unknown as Deliverer,
     slots: { database: 2, network: 2 },
     pollIntervalMs: () => 1_000,
     clock,

@@ -5,21 +5,11 @@ import fc from 'fast-check'
 import t from 'tap'
 import { Type } from 'typebox'
 import { retryDelay } from '../src/deliverer.ts'
+import { dice } from './fixtures/dice.ts'
 import { dispatcherProcess } from './fixtures/dispatcher-process.ts'
 import { startEvents } from './fixtures/product.ts'
 
 const step = event('test.step', Type.Object({ key: Type.Integer(), n: Type.Integer() }))
-
-/** Returns pseudo-random numbers in [0, 1) from a seed (mulberry32). */
-function dice(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
 
 const publication = fc.record({
   key: fc.integer({ min: 0, max: 3 }),

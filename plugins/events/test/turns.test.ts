@@ -96,7 +96,7 @@ onDatabase(t, 'K-013 concurrent publishing, delivery, failure, skip and replay',
         const [failed] = await db.query<{ id: number }>(`select id from outbox_event where status = 'failed' limit 1`)
         if (failed === undefined && isOver) return
         if (failed !== undefined) {
-          const one = await processes[0]?.store.load(Number(failed.id))
+          const one = (await processes[0]?.store.read([{ id: Number(failed.id), lane: 'database' }], 1))?.[0]?.[0]
           if (one != null) await processes[0]?.store.skip(one)
           for (const { dispatcher } of processes) dispatcher.wake()
         }
@@ -106,7 +106,10 @@ onDatabase(t, 'K-013 concurrent publishing, delivery, failure, skip and replay',
         )
         if (waits !== undefined) {
           aside += 1
-          const one = chance() < 0.2 ? await processes[1]?.store.load(Number(waits.id)) : null
+          const one =
+            chance() < 0.2
+              ? (await processes[1]?.store.read([{ id: Number(waits.id), lane: 'database' }], 1))?.[0]?.[0]
+              : null
           if (one != null) await processes[1]?.store.skip(one)
         }
         await pause(1)
@@ -163,6 +166,7 @@ onDatabase(t, 'K-013 a poll and a publication cost the same, however many events
       return db.execute(...call)
     },
     transactional: db.transactional.bind(db),
+    statements: db.statements.bind(db),
     afterCommit: db.afterCommit.bind(db),
     newId: db.newId.bind(db),
   } as unknown as Database
