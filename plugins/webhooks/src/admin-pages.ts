@@ -174,7 +174,12 @@ const delivery = adminDetail('getAdminWebhooksDeliveriesById', (it) => ({
 const withAttempts = (listed: Page): Page => {
   const again = (listed.actions ?? []).map((action) => ({ ...action, outcome: { field: 'status', good: ['pending'] } }))
   const page = { ...listed, actions: again }
-  if (page.kind === 'list') return page
+  if (page.kind === 'list') {
+    // The event type is a reference, so the time links to the delivery.
+    const linked = (column: PageColumn): PageColumn =>
+      column.as === 'time' && column.field === 'createdAt' ? { ...column, link: true } : column
+    return { ...page, columns: page.columns.map(linked) }
+  }
   const shown = (page.sections ?? []).map((section) => ({
     ...section,
     columns: section.columns.filter(({ field }) => field !== 'attemptLog' && field !== 'body'),
