@@ -1,4 +1,3 @@
-import { STATUS_CODES } from 'node:http'
 import {
   adminAttention,
   adminDetail,
@@ -18,6 +17,9 @@ type Page = ListPageDeclaration | DetailPageDeclaration
 
 const eventTypes = { labels: 'webhooks.event-type' }
 const own = { params: { id: { field: 'id' } } }
+
+/** HTTP statuses of errors that receivers and their proxies usually return. */
+const statuses = [400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 429, 500, 501, 502, 503, 504, 520, 521, 522, 524]
 
 /** Names of the reasons for which an attempt failed. */
 const reasons = {
@@ -41,9 +43,7 @@ const reasons = {
   throttled: text('The receiver asked for fewer requests', '接收方要求减少请求'),
   'tls-failed': text('The TLS connection failed', 'TLS 连接失败'),
   'url-refused': text('The URL is not allowed', '不允许使用该网址'),
-  ...Object.fromEntries(
-    Object.keys(STATUS_CODES).map((status) => [`http-${status}`, text(`HTTP ${status}`, `HTTP ${status}`)]),
-  ),
+  ...Object.fromEntries(statuses.map((status) => [`http-${status}`, text(`HTTP ${status}`, `HTTP ${status}`)])),
 } satisfies Record<OutgoingFailure, unknown> & Record<string, unknown>
 
 const nameOf = (column: PageColumn): PageColumn => {
@@ -176,7 +176,12 @@ const withAttempts = (listed: Page): Page => {
   const traced = <C extends { readonly field: string }>(column: C) =>
     column.field === 'traceId' ? { ...column, mono: true, trace: true, hidden: listed.kind === 'list' } : column
   const page = { ...listed, actions: again }
-  if (page.kind === 'list') return { ...page, columns: page.columns.map(traced), find: ['traceId'] }
+  if (page.kind === 'list') {
+    // The event type is a reference, so the time links to the delivery.
+    const linked = (column: PageColumn): PageColumn =>
+      column.as === 'time' && column.field === 'createdAt' ? { ...column, link: true } : traced(column)
+    return { ...page, columns: page.columns.map(linked), find: ['traceId'] }
+  }
   const shown = (page.sections ?? []).map((section) => ({
     ...section,
     columns: section.columns.filter(({ field }) => field !== 'attemptLog' && field !== 'body').map(traced),
