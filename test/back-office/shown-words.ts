@@ -78,7 +78,7 @@ const allowed: readonly Allowed[] = [
     text: /^platform\.site\.title$/,
     reason: 'the keys that a second operator approves are written as in the file of the product',
   },
-  { view: 'system-config.', text: /^(?:open-platform|web3|first use)$/, reason: 'a plugin acts under its id' },
+  { view: 'system-config.', text: /^(?:open-platform|web3|webhooks|first use)$/, reason: 'a plugin acts under its id' },
   { view: 'system-config.centre', text: /PLATFORM_[A-Z_]+/, reason: 'a hint names the variable of the environment' },
   { view: 'storage.disk', text: /^(?:public|local)$/, reason: 'disks have the names that the configuration uses' },
   { view: 'console.plugins', text: /^[\w.:-]+$/, reason: 'plugins are listed as in the file of the product' },
