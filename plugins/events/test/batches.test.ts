@@ -363,6 +363,7 @@ onDatabase(t, 'K-013 each handler in a shared transaction sees what the one befo
   const worker = dispatcherProcess({
     db,
     clock,
+    slots: 1,
     handlers(registry) {
       const inTransaction = { transaction: true }
       registry.add(
