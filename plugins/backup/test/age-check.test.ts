@@ -69,7 +69,7 @@ t.test('without a recipient, nothing is checked, and an error of the disk is a w
     },
   } as unknown as Place['disk']
   const place: Place = { name: 'bucket', prefix: '', disk: failing, isOwn: () => false }
-  const unused = new AgeCheck({ place, recipient: '', maxAgeMs: () => hourMs, clock, log })
+  const unused = new AgeCheck({ place, product: 'shop', recipient: '', maxAgeMs: () => hourMs, clock, log })
   await unused.refresh()
   t.same(unused.warnings, [])
   const age = new AgeCheck({ place, product: 'shop', recipient, maxAgeMs: () => hourMs, clock, log })
