@@ -262,6 +262,31 @@ onEachDatabase(t, 'K-013 batches of events', async (t, at) => {
     )
   })
 
+  await t.test('a poll does not wait for a locked key, which could be a deadlock', async (t) => {
+    // SQLite has one writer at a time, and no locks of rows.
+    if (at.dialect === 'sqlite') return
+    await publishSteps(product, 3, 'k')
+    const locked = Promise.withResolvers<void>()
+    const looked = Promise.withResolvers<void>()
+    const holder = db.transactional(async () => {
+      await db.query('select id from outbox_event where stream_key = ? order by position limit 1 for update', ['k'])
+      locked.resolve()
+      await looked.promise
+    })
+    await locked.promise
+    let isOver = false
+    const look = publisher.store.look().finally(() => {
+      isOver = true
+    })
+    await until(() => isOver, 'the poll has ended', 10, 10_000).finally(looked.resolve)
+    await holder
+    t.same((await look).events, [{ key: 'k', lane: 'database' }])
+    const worker = startProcess(product, () => () => {})
+    await worker.dispatcher.idle()
+    await drain(worker)
+    t.same(await effects('exact'), numbered(3, 'k'))
+  })
+
   await t.test('scheduled and delayed events join a batch when they are due', async (t) => {
     await publishSteps(product, 4)
     await db.transactional(async () => {
