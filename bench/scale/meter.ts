@@ -50,6 +50,16 @@ export class Meter {
     }
   }
 
+  /** Counts a call that began at `begin` (monotonic milliseconds) and has just ended. */
+  ended(begin: number): void {
+    if (this.#begunAt === undefined) return
+    const ms = performance.now() - begin
+    this.#calls += 1
+    this.#sumMs += ms
+    // Includes the time before the measurement, instead of that of the calls that are open at its end.
+    this.#openMs += ms
+  }
+
   end(): Sample {
     const now = performance.now()
     this.#change(0, now)

@@ -74,8 +74,12 @@ const benchPlugin = definePlugin({
     bus.on(
       delivered,
       'bench.scale',
-      ({ payload: { n } }) =>
-        deliveries.measure(() => db.execute('insert into bench_delivery (id, n) values (?, ?)', [db.newId(), n])),
+      async ({ payload: { n } }) => {
+        const begin = performance.now()
+        await db.execute('insert into bench_delivery (id, n) values (?, ?)', [db.newId(), n])
+        // Several events share a transaction. After a rollback, the handler is called again.
+        db.afterCommit(() => deliveries.ended(begin))
+      },
       { transaction: true },
     )
   },

@@ -1,10 +1,12 @@
 import { type Clock, errorReason, type Logger } from '@plinth/kernel'
 import { assertRecipient, isRunAlive } from './create.ts'
 import { startOf } from './format.ts'
-import { type BackupList, listBackupsWithin, type Place } from './vault.ts'
+import { type BackupList, listBackupsWithin, ofProduct, type Place } from './vault.ts'
 
 interface AgeCheckOptions {
   readonly place: Place
+  /** Name of the product. Backups of other products in the same place do not count. */
+  readonly product: string
   /** Empty if no backups are made. */
   readonly recipient: string
   readonly maxAgeMs: () => number
@@ -64,9 +66,10 @@ export class AgeCheck {
   }
 
   async #check(): Promise<readonly BackupWarning[]> {
-    const { place, recipient, maxAgeMs, clock } = this.#options
+    const { place, product, recipient, maxAgeMs, clock } = this.#options
     assertRecipient(recipient)
-    return warningsOf(await listBackupsWithin(place, clock, readMs), clock.now(), maxAgeMs())
+    const list = ofProduct(await listBackupsWithin(place, clock, readMs), product)
+    return warningsOf(list, clock.now(), maxAgeMs())
   }
 }
 

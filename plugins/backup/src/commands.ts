@@ -15,7 +15,7 @@ import {
   writeAuditEntry,
 } from '@plinth/kernel'
 import { causeCodeOf } from '@plinth/kernel/host'
-import { type BackupContext, createBackup, removeDeadRuns } from './create.ts'
+import { type BackupContext, createBackup, isRunning, removeDeadRuns } from './create.ts'
 import { backupError } from './errors.ts'
 import type { Manifest } from './format.ts'
 import { isEmptyDatabase, restoreBackup, verifyBackup } from './restore.ts'
@@ -71,7 +71,8 @@ const create: Command = {
       examine,
     })
     const manifest = await making.catch(async (error: unknown) => {
-      if (!signal.aborted) await announceFailure(services, error, settings.redact).catch(() => undefined)
+      if (!signal.aborted && !isRunning(error))
+        await announceFailure(services, error, settings.redact).catch(() => undefined)
       throw error
     })
     const { id: backupId, rows, files, bytes, seconds } = manifest

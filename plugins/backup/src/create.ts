@@ -99,7 +99,8 @@ export async function createBackup(options: CreateOptions): Promise<Manifest> {
   }
 }
 
-const isRunning = (error: unknown) => isPlinthError(error) && error.code === 'PLINTH_BACKUP_RUNNING'
+/** True if a backup was not begun, because another one is being made. */
+export const isRunning = (error: unknown): boolean => isPlinthError(error) && error.code === 'PLINTH_BACKUP_RUNNING'
 
 /** Records why a backup failed, and removes older records. */
 async function recordFailure(vault: Vault, error: unknown, failedAt: number): Promise<void> {

@@ -90,7 +90,14 @@ export default definePlugin({
         return config.get('platform.backup.interval')
       },
     })
-    const age = new AgeCheck({ place, recipient, maxAgeMs: () => config.get('platform.backup.max-age'), clock, log })
+    const age = new AgeCheck({
+      place,
+      product: kernel.product.name,
+      recipient,
+      maxAgeMs: () => config.get('platform.backup.max-age'),
+      clock,
+      log,
+    })
     contribute(healthCheck, 'backup', async () => {
       // An instance must not wait for the place of the backups, because it serves without it.
       const checked = age.refresh()

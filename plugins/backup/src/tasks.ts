@@ -3,11 +3,12 @@ import type { database } from '@plinth/database'
 import { Type } from '@plinth/http'
 import { type Clock, type Kernel, type kernel, type Logger, type ScheduledTask, service } from '@plinth/kernel'
 import type { keys } from './config.ts'
+import { isRunAlive } from './create.ts'
 import { businessError } from './declarations.ts'
 import { startOf } from './format.ts'
 import { CommandError, runCommand } from './run-command.ts'
 import { stepOf } from './steps.ts'
-import { type BackupList, listBackupsWithin, type Place } from './vault.ts'
+import { type BackupList, listBackupsWithin, ofProduct, type Place } from './vault.ts'
 
 /** Interval in milliseconds at which the schedule checks the age of the newest backup. */
 const checkMs = 15 * 60_000
@@ -79,8 +80,14 @@ export interface BackupSchedule {
 }
 export const backupSchedule = service<BackupSchedule>('backup.schedule', { from: '@plinth/backup' })
 
-/** @param now milliseconds since the epoch */
-export function isBackupDue({ complete, failed }: BackupList, intervalMs: number, now: number): boolean {
+/**
+ * Returns false while a backup is made, because a second one would fail.
+ *
+ * @param list without backups of other products
+ * @param now milliseconds since the epoch
+ */
+export function isBackupDue({ complete, failed, unfinished }: BackupList, intervalMs: number, now: number): boolean {
+  if (unfinished.some(([, run]) => run !== undefined && isRunAlive(run, now))) return false
   const [newest, lastFailure] = [complete[0], failed[0]]
   if (newest !== undefined && now - Date.parse(newest.createdAt) < intervalMs) return false
   return lastFailure === undefined || Math.abs(now - startOf(lastFailure[0].id)) >= retryMs
@@ -101,7 +108,8 @@ export const makeDueBackup: ScheduledTask<Uses> = {
     const { place, recipient, intervalMs } = own(backupSchedule)
     if (recipient === '') return
     const { clock } = services.database
-    if (!isBackupDue(await listBackupsWithin(place, clock, readMs), intervalMs, clock.now())) return
+    const list = ofProduct(await listBackupsWithin(place, clock, readMs), services.kernel.product.name)
+    if (!isBackupDue(list, intervalMs, clock.now())) return
     const onProgress = (line: string) => log.debug({ line }, 'backup')
     await runCommand(services.kernel, { words: ['create'], requester: 'scheduler', signal, clock, onProgress })
   },

@@ -245,6 +245,12 @@ export async function listBackupsWithin(place: Place, clock: Clock, ms: number):
   })
 }
 
+/** Leaves out complete backups of other products that use the same place. */
+export const ofProduct = (list: BackupList, product: string): BackupList => ({
+  ...list,
+  complete: list.complete.filter((one) => one.product === product),
+})
+
 /** @throws PlinthError `PLINTH_BACKUP_UNKNOWN`, `PLINTH_BACKUP_DAMAGED` */
 export async function openBackup(
   place: Place,

@@ -1,12 +1,13 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { manualClock } from '@plinth/dev/testing'
+import { processIdentity } from '@plinth/kernel/host'
 import { DirectoryDisk } from '@plinth/storage'
 import t from 'tap'
 import { AgeCheck, warningsOf } from '../src/age-check.ts'
 import { backupId, type Manifest } from '../src/format.ts'
 import { isBackupDue } from '../src/tasks.ts'
-import { type BackupList, listBackups, type Place, Vault } from '../src/vault.ts'
+import { type BackupList, listBackups, ofProduct, type Place, Vault } from '../src/vault.ts'
 
 const recipient = 'age1vacjxf302ke754t9tast28d0mfmjlmf4kahud6qqkhvx2uc5eeaqlg5ku3'
 const hourMs = 3_600_000
@@ -40,7 +41,7 @@ t.test('the newest backup is checked every ten minutes', async (t) => {
   const directory = t.testdir({})
   const disk = new DirectoryDisk(directory, 'private', clock)
   const place: Place = { name: directory, prefix: '', disk, isOwn: () => false }
-  const age = new AgeCheck({ place, recipient, maxAgeMs: () => 26 * hourMs, clock, log })
+  const age = new AgeCheck({ place, product: 'shop', recipient, maxAgeMs: () => 26 * hourMs, clock, log })
   const warningsAfter = async (ms: number) => {
     await clock.advance(ms)
     await age.refresh()
@@ -68,10 +69,10 @@ t.test('without a recipient, nothing is checked, and an error of the disk is a w
     },
   } as unknown as Place['disk']
   const place: Place = { name: 'bucket', prefix: '', disk: failing, isOwn: () => false }
-  const unused = new AgeCheck({ place, recipient: '', maxAgeMs: () => hourMs, clock, log })
+  const unused = new AgeCheck({ place, product: 'shop', recipient: '', maxAgeMs: () => hourMs, clock, log })
   await unused.refresh()
   t.same(unused.warnings, [])
-  const age = new AgeCheck({ place, recipient, maxAgeMs: () => hourMs, clock, log })
+  const age = new AgeCheck({ place, product: 'shop', recipient, maxAgeMs: () => hourMs, clock, log })
   await age.refresh()
   t.strictSame(
     age.warnings.map(({ code, text }) => [code, text]),
@@ -90,7 +91,7 @@ t.test('a place that does not respond is a warning after a minute, and is not re
     },
   } as unknown as Place['disk']
   const place: Place = { name: 'bucket', prefix: '', disk: silent, isOwn: () => false }
-  const age = new AgeCheck({ place, recipient, maxAgeMs: () => hourMs, clock, log })
+  const age = new AgeCheck({ place, product: 'shop', recipient, maxAgeMs: () => hourMs, clock, log })
   const checked = age.refresh()
   void age.refresh(0)
   await clock.advance(60_000)
@@ -140,6 +141,29 @@ t.test('a backup is due after the interval, and one hour after a failure', async
   t.equal(await isDue({ complete: [now - 30 * hourMs], failed: [now - hourMs / 2] }), false)
   t.equal(await isDue({ complete: [now - 30 * hourMs], failed: [now - hourMs] }), true)
   t.equal(await isDue({ failed: [now + 400 * 24 * hourMs] }), true, 'a clock that was wrong does not stop the schedule')
+  t.equal(await isDue({ died: [now - hourMs] }), true)
+  const dead = await listOf({ died: [now - hourMs] })
+  const alive = dead.unfinished.map(
+    ([vault]) => [vault, { ...processIdentity(), startedAt: now, scratch: '' }] as const,
+  )
+  t.equal(isBackupDue({ ...dead, unfinished: alive }, 24 * hourMs, now), false, 'a backup is being made')
+})
+
+t.test('a backup of another product in the same place does not count', async (t) => {
+  const clock = manualClock()
+  const directory = t.testdir({})
+  const disk = new DirectoryDisk(directory, 'private', clock)
+  const place: Place = { name: directory, prefix: '', disk, isOwn: () => false }
+  const other = { ...manifestOf(clock.now()), product: 'other' }
+  await new Vault(place, other.id).writeText('manifest.json', other)
+  const age = new AgeCheck({ place, product: 'shop', recipient, maxAgeMs: () => 26 * hourMs, clock, log })
+  await age.refresh()
+  t.same(
+    age.warnings.map(({ code }) => code),
+    ['none'],
+  )
+  t.equal(isBackupDue(ofProduct(await listBackups(place), 'shop'), 24 * hourMs, clock.now()), true)
+  t.equal(isBackupDue(ofProduct(await listBackups(place), 'other'), 24 * hourMs, clock.now()), false)
 })
 
 t.test('failures and damaged manifests are listed, and the records of failures are few', async (t) => {

@@ -159,8 +159,12 @@ export class Deliverer {
     })
     const claims = await store.claim(first, settings.leaseMs)
     const claimOf = new Map(claims.map((claim) => [claim.id, claim]))
+    const heldKeys = new Set(claims.map(({ key }) => key))
     for (const [place, event] of events.entries()) {
-      if (!claimOf.has(event.id)) ended[place]?.resolve(first.includes(event) ? 'postponed' : 'released')
+      if (claimOf.has(event.id)) continue
+      // If no event of the key was claimed, its first event is not due, so none is attempted again at once.
+      const isNext = !first.includes(event) && heldKeys.has(event.streamKey ?? null)
+      ended[place]?.resolve(isNext ? 'released' : 'postponed')
     }
     if (claims.length === 0) return
     // Read in each attempt, because a released or replayed event may already have some.
@@ -234,17 +238,20 @@ export class Deliverer {
       await lease.confirm()
       const signal = AbortSignal.any([stop, lease.lost])
       const timeoutMs = Math.min(settings.handlerDeadlineMs, sharedDeadlineMs)
-      const work = async (em: { flush(): Promise<void>; clear(): void }) => {
+      const work = async (em: { flush(): Promise<void>; clear(): void }, over: AbortSignal) => {
         // After a conflict with other transactions, short transactions are more likely to succeed.
         if (isRepeated) throw new Error('The shared transaction has conflicts')
         isRepeated = true
         const begunAt = clock.monotonic()
-        for (current of works) {
-          await this.#callAll(current, signal, settings)
-          done.push(current)
-          // The next handler must not see entities of this one.
+        // The next handler must see the writes of this one, but not its entities.
+        const settle = async () => {
           await em.flush()
           em.clear()
+        }
+        const either = AbortSignal.any([signal, over])
+        for (current of works) {
+          await this.#callAll(current, either, settings, settle)
+          done.push(current)
           if (clock.monotonic() - begunAt >= maxSharedMs) break
         }
         current = undefined
@@ -259,11 +266,16 @@ export class Deliverer {
     return works.slice(done.length)
   }
 
-  /** Calls the open handlers of an event in the surrounding transaction. */
-  async #callAll({ event, open }: Work, signal: AbortSignal, { handlerDeadlineMs }: DeliverySettings): Promise<void> {
+  /** Calls the open handlers of an event in the surrounding transaction, and `settle` after each. */
+  async #callAll(
+    { event, open }: Work,
+    signal: AbortSignal,
+    { handlerDeadlineMs }: DeliverySettings,
+    settle: () => Promise<void>,
+  ): Promise<void> {
     const context = { attempt: event.attempts + 1, signal }
     await this.#traced(event, async () => {
-      for (const handler of open) await handler.run(deliveryOf(event), context, handlerDeadlineMs, () => {})
+      for (const handler of open) await handler.run(deliveryOf(event), context, handlerDeadlineMs, settle)
     })
   }
 

@@ -388,21 +388,29 @@ export class OutboxStore {
     )
   }
 
-  /** Does not change events that are claimed with their predecessors. */
+  /**
+   * Does not change events that are claimed with their predecessors, and leaves out keys whose first event is locked. To
+   * wait for such a lock could be a deadlock, because a claim locks the first events of several keys.
+   */
   async #putAside(behind: readonly Candidate[]): Promise<void> {
-    const places = new Map<string, number>()
-    for (const { stream_key: key, position } of behind) {
-      if (key !== null) places.set(key, Math.min(exactInteger(position), places.get(key) ?? Number.MAX_SAFE_INTEGER))
+    const places = new Map<string, { readonly head: number; readonly from: number }>()
+    for (const { stream_key: key, position, head } of behind) {
+      if (key === null || head === null) continue
+      const from = Math.min(exactInteger(position), places.get(key)?.from ?? Number.MAX_SAFE_INTEGER)
+      places.set(key, { head: exactInteger(head), from })
     }
     if (places.size === 0) return
     const width = Math.ceil(putAsideTogether / places.size)
-    // All processes lock in this order, which prevents deadlocks.
-    const sorted = [...places].sort(([a], [b]) => (a < b ? -1 : 1))
+    const lock = this.#db.dialect === 'sqlite' ? '' : ' for update skip locked'
     const due = this.#isDue()
     await this.#db.transactional(async () => {
-      for (const [key, from] of sorted) {
-        const head = await this.#lockHead(key)
-        if (head === undefined) continue
+      for (const [key, { head, from }] of places) {
+        // While an earlier event is locked, nobody finishes it. Whoever does so later makes the next one due.
+        const locked = await this.#db.query(
+          `select id from outbox_event where stream_key = ? and position = ?${lock}`,
+          [key, head],
+        )
+        if (locked.length === 0) continue
         await this.#db.execute(
           `update outbox_event set next_at = ?
            where stream_key = ? and position >= ? and position < ? and status = 'pending' and next_at <> ?
@@ -413,17 +421,12 @@ export class OutboxStore {
     })
   }
 
-  /**
-   * Locks the first event of the key until the transaction ends, and returns its position. Returns `undefined` if the
-   * key has no event.
-   */
-  async #lockHead(key: string): Promise<number | undefined> {
+  /** Locks the first event of the key, if the key has one, until the transaction ends. */
+  async #lockHead(key: string): Promise<void> {
     const lock = this.#db.dialect === 'sqlite' ? '' : ' for update'
-    while (true) {
-      const [locked] = await this.#db.query<{ position: unknown }>(headOf + lock, [key])
-      if (locked !== undefined) return exactInteger(locked.position)
-      // If the previous holder of the lock has finished the event, the next event is now the first.
-      if ((await this.#db.query(headOf, [key])).length === 0) return undefined
+    // If the previous holder of the lock has finished the event, the next event is now the first.
+    while ((await this.#db.query(headOf + lock, [key])).length === 0) {
+      if ((await this.#db.query(headOf, [key])).length === 0) return
     }
   }
 

@@ -4,10 +4,11 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Database } from '@plinth/database'
 import { until } from '@plinth/dev/testing'
 import { onDatabase, onEachDatabase } from '@plinth/dev/testing/database'
-import { event } from '@plinth/events'
+import { event, PostponedDelivery } from '@plinth/events'
 import fc from 'fast-check'
 import t from 'tap'
 import { Type } from 'typebox'
+import { StreamRow } from '../src/entities.ts'
 import { dice } from './fixtures/dice.ts'
 import { dispatcherProcess, type ProcessSettings } from './fixtures/dispatcher-process.ts'
 import { startEvents } from './fixtures/product.ts'
@@ -261,6 +262,31 @@ onEachDatabase(t, 'K-013 batches of events', async (t, at) => {
     )
   })
 
+  await t.test('a poll does not wait for a locked key, which could be a deadlock', async (t) => {
+    // SQLite has one writer at a time, and no locks of rows.
+    if (at.dialect === 'sqlite') return
+    await publishSteps(product, 3, 'k')
+    const locked = Promise.withResolvers<void>()
+    const looked = Promise.withResolvers<void>()
+    const holder = db.transactional(async () => {
+      await db.query('select id from outbox_event where stream_key = ? order by position limit 1 for update', ['k'])
+      locked.resolve()
+      await looked.promise
+    })
+    await locked.promise
+    let isOver = false
+    const look = publisher.store.look().finally(() => {
+      isOver = true
+    })
+    await until(() => isOver, 'the poll has ended', 10, 10_000).finally(looked.resolve)
+    await holder
+    t.same((await look).events, [{ key: 'k', lane: 'database' }])
+    const worker = startProcess(product, () => () => {})
+    await worker.dispatcher.idle()
+    await drain(worker)
+    t.same(await effects('exact'), numbered(3, 'k'))
+  })
+
   await t.test('scheduled and delayed events join a batch when they are due', async (t) => {
     await publishSteps(product, 4)
     await db.transactional(async () => {
@@ -353,4 +379,127 @@ onDatabase(t, 'K-013 events of both lanes are delivered in batches of their lane
     numbered(10, 'k'),
   )
   t.same(await db.query('select count(*) as n from outbox_delivery where handler = ?', ['send']), [{ n: 0 }])
+})
+
+onDatabase(t, 'K-013 each handler in a shared transaction sees what the one before wrote', async (t, at) => {
+  const product = await startEvents(t, at, { roles: ['web'] })
+  const { db, clock, effect, effects, states } = product
+  const stream = { streamKey: 'counter' }
+  const worker = dispatcherProcess({
+    db,
+    clock,
+    slots: 1,
+    handlers(registry) {
+      const inTransaction = { transaction: true }
+      registry.add(
+        step,
+        'by-entity',
+        () =>
+          db.transactional(async (em) => {
+            const row = await em.findOneOrFail(StreamRow, stream)
+            row.lastPosition += 1
+          }),
+        inTransaction,
+      )
+      registry.add(
+        step,
+        'by-statement',
+        async ({ id }) => {
+          const row = await db.fork().findOneOrFail(StreamRow, stream)
+          await effect('seen', id, `${row.lastPosition}`)
+          await db.execute('update outbox_stream set last_position = last_position + 1 where stream_key = ?', [
+            'counter',
+          ])
+        },
+        inTransaction,
+      )
+    },
+  })
+  await publishSteps(product, 1, 'counter')
+  await worker.dispatcher.idle()
+  await publishSteps(product, 8)
+  await worker.dispatcher.idle()
+  await drain(worker)
+  t.same(await states(), { delivered: 9 })
+  t.same(
+    await effects('seen'),
+    Array.from({ length: 9 }, (_, n) => `${2 * (n + 1)}`),
+    'no write of a handler is lost',
+  )
+})
+
+onDatabase(t, 'K-013 a postponed event of both lanes does not keep the dispatcher busy', async (t, at) => {
+  const product = await startEvents(t, at, { roles: ['web'] })
+  const { db, clock, effect, effects, states } = product
+  let isPostponed = true
+  const sent: number[] = []
+  const worker = dispatcherProcess({
+    db,
+    clock,
+    maxDelayMs: 60_000,
+    handlers(registry) {
+      registry.add(
+        step,
+        'exact',
+        async ({ id, payload: { n } }) => {
+          if (isPostponed) throw new PostponedDelivery(30_000)
+          await effect('exact', id, `${n}`)
+        },
+        { transaction: true },
+      )
+      registry.add(step, 'send', ({ payload: { n } }) => void sent.push(n), {})
+    },
+  })
+  await publishSteps(product, 3, 'k')
+  let claims = 0
+  const count = (message: unknown) => {
+    if ((message as { sql: string }).sql.includes('attempts = attempts + 1')) claims += 1
+  }
+  subscribe('plinth.database.statement', count)
+  let isIdle = false
+  void worker.dispatcher.idle().then(() => {
+    isIdle = true
+  })
+  await until(() => isIdle || claims > 20, 'the dispatcher waits, or is busy')
+  unsubscribe('plinth.database.statement', count)
+  t.ok(isIdle, 'the dispatcher waits')
+  isPostponed = false
+  await clock.advance(30_000)
+  await worker.dispatcher.idle()
+  await drain(worker)
+  t.same(await states(), { delivered: 3 })
+  t.same(await effects('exact'), ['0', '1', '2'])
+  t.same(sent, [0, 1, 2])
+})
+
+onDatabase(t, 'K-013 a handler is told that its shared transaction took too long', async (t, at) => {
+  const product = await startEvents(t, at, { roles: ['web'] })
+  const { db, clock, effect, effects, states } = product
+  const ended: string[] = []
+  let calls = 0
+  const worker = dispatcherProcess({
+    db,
+    clock,
+    handlers: (registry) =>
+      registry.add(
+        step,
+        'exact',
+        async ({ id, payload: { n } }, { signal }) => {
+          if (n === 1 && ++calls === 1) {
+            await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
+            ended.push('aborted')
+            throw signal.reason
+          }
+          if (n === 1) ended.push('called again')
+          await effect('exact', id, `${n}`)
+        },
+        { transaction: true },
+      ),
+  })
+  await publishSteps(product, 12)
+  await worker.dispatcher.idle()
+  await drain(worker)
+  t.same(ended, ['aborted', 'called again'])
+  t.same(await states(), { delivered: 12 })
+  t.equal((await effects('exact')).length, 12)
 })
