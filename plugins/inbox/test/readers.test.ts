@@ -101,8 +101,17 @@ onDatabase(t, 'each person gets a message in their own language and time zone', 
 
   await t.test('in a queued message, once each', async (t) => {
     const idempotencyKey = randomUUID()
-    for (const _ of [1, 2]) await facade.enqueue(draft, { channels: ['database'], idempotencyKey })
+    const ids: string[] = []
+    for (const _ of [1, 2])
+      ids.push((await facade.enqueue(draft, { channels: ['database'], idempotencyKey })).messageId)
     await running.service(events).idle()
+    const { data } = await admin.call('GET', `notification-read-receipts?messageId=${ids[0]}&size=3`)
+    const rest = await admin.call('GET', `notification-read-receipts?messageId=${ids[0]}&size=3&cursor=${data.next}`)
+    t.same(
+      [...data.items, ...rest.data.items].map(({ userId }) => userId),
+      expected.map(([userId]) => userId),
+      'the id of the message finds the readers of all groups',
+    )
     t.same(await inboxes(), expected)
   })
 
