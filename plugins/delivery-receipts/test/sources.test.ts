@@ -224,6 +224,18 @@ t.test('Mailgun: only a rejection by the server of the recipient proves a wrong 
   t.equal(await outcomeOf(source, requestOf({ 'event-data': { event: 'delivered' } })), 'body')
 })
 
+t.test('Postmark: bounces with long ids are distinct', async (t) => {
+  const source = createPostmarkSource(() => secrets.postmark)
+  const idOf = async (id: string) => {
+    const body = `{"RecordType":"Bounce","ID":${id},"Type":"HardBounce","MessageID":"message-${id}"}`
+    return (await source.receive(requestOf(body, { secret: secrets.postmark }))).receipts[0]?.id
+  }
+  // The number of the documented example, and the next one. Both become the same number in JavaScript.
+  const [one, other] = ['4323372036854775807', '4323372036854775808']
+  t.not(await idOf(one), await idOf(other))
+  t.equal(await idOf(one), await idOf(one), 'a repetition has the same id')
+})
+
 t.test('Postmark: each documented type of a bounce has its state', async (t) => {
   const source = createPostmarkSource(() => secrets.postmark)
   const types: Readonly<Record<string, readonly string[]>> = {
