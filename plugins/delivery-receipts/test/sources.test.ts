@@ -425,6 +425,8 @@ t.test('a mail that is not a report changes nothing, and a broken one is rejecte
   )
   const deep = `Content-Type: multipart/mixed; boundary=b0\r\n\r\n${nested.join('')}`
   t.equal(await outcomeOf(returned, requestOf(deep, { secret: secrets['returned-mail'] })), 'body', 'too many levels')
+  const lines = dsn(failed, about) + '\n'.repeat(50_001)
+  t.equal(await outcomeOf(returned, requestOf(lines, { secret: secrets['returned-mail'] })), 'body', 'too many lines')
   const many = Array.from(
     { length: 80 },
     () => 'Final-Recipient: rfc822;a@b\r\nAction: failed\r\nStatus: 5.0.0\r\n\r\n',
