@@ -145,7 +145,8 @@ export class ChannelNotification implements Notification {
   async #sendToReaders(code: string, sending: RecordedSend, around: Around): Promise<SendResult> {
     const { outgoing, readers } = this.#parts
     const { message } = sending
-    const groups = await readers.groupsOf(message, outgoing.requireChannel(code))
+    // If the preferences cannot be read, the preparation of the send fails too, and its result says so.
+    const groups = await readers.groupsOf(message, outgoing.requireChannel(code))?.catch(() => undefined)
     if (groups === undefined) return this.#sendOn(code, sending, around)
     const results: SendResult[] = []
     for (const { format, recipients } of groups) {
