@@ -15,6 +15,8 @@ const maxWaitMs = 24 * 3_600_000
 /** Milliseconds between two attempts to find the send of a receipt. The pause grows with the age of the receipt. */
 const minPauseMs = 2_000
 const maxPauseMs = 3_600_000
+/** Number of characters in which mail addresses are masked. */
+const maxSearchedLength = 2_000
 
 interface IntakeDependencies {
   readonly db: Database
@@ -86,7 +88,7 @@ export class ReceiptIntake {
   }
 
   async #insert(source: string, receipts: ReadonlyMap<string, Receipt>, fingerprint: string): Promise<void> {
-    const { db, events, redact } = this.#parts
+    const { db, events } = this.#parts
     const now = new Date(db.clock.now())
     const fit = (text: string | undefined, length: number) =>
       text === undefined ? null : fitTextToColumn(text, length)
@@ -102,7 +104,7 @@ export class ReceiptIntake {
       provider: fit(receipt.provider, 64),
       messageId: fit(receipt.messageId, 200),
       reference: fit(receipt.reference, 64),
-      detail: receipt.detail === undefined ? null : fitTextToColumn(withoutAddresses(redact(receipt.detail)), 255),
+      detail: receipt.detail === undefined ? null : fitTextToColumn(this.#masked(receipt.detail), 255),
       occurredAt: new Date(boundedTime(receipt.at, now.getTime())),
       sendLogId: null,
       appliedAt: null,
@@ -112,6 +114,11 @@ export class ReceiptIntake {
     await insertMissingRows(db, StoredReceipt.entity, ['source', 'receiptId'], rows)
     // If another instance inserted the same receipt at the same time, the event finds no row and does nothing.
     for (const { id } of rows) await events.publish(receiptStored, { receiptId: id })
+  }
+
+  /** Cuts the text before it searches for addresses, because the search takes quadratic time and anyone can return mail. */
+  #masked(detail: string): string {
+    return withoutAddresses(fitTextToColumn(this.#parts.redact(detail), maxSearchedLength))
   }
 
   async #insertConfirmation(source: string, { subject, url }: NonNullable<ReceivedReceipts['confirmation']>) {

@@ -224,6 +224,18 @@ t.test('Mailgun: only a rejection by the server of the recipient proves a wrong 
   t.equal(await outcomeOf(source, requestOf({ 'event-data': { event: 'delivered' } })), 'body')
 })
 
+t.test('Postmark: bounces with long ids are distinct', async (t) => {
+  const source = createPostmarkSource(() => secrets.postmark)
+  const idOf = async (id: string) => {
+    const body = `{"RecordType":"Bounce","ID":${id},"Type":"HardBounce","MessageID":"message-${id}"}`
+    return (await source.receive(requestOf(body, { secret: secrets.postmark }))).receipts[0]?.id
+  }
+  // The number of the documented example, and the next one. Both become the same number in JavaScript.
+  const [one, other] = ['4323372036854775807', '4323372036854775808']
+  t.not(await idOf(one), await idOf(other))
+  t.equal(await idOf(one), await idOf(one), 'a repetition has the same id')
+})
+
 t.test('Postmark: each documented type of a bounce has its state', async (t) => {
   const source = createPostmarkSource(() => secrets.postmark)
   const types: Readonly<Record<string, readonly string[]>> = {
@@ -413,6 +425,8 @@ t.test('a mail that is not a report changes nothing, and a broken one is rejecte
   )
   const deep = `Content-Type: multipart/mixed; boundary=b0\r\n\r\n${nested.join('')}`
   t.equal(await outcomeOf(returned, requestOf(deep, { secret: secrets['returned-mail'] })), 'body', 'too many levels')
+  const lines = dsn(failed, about) + '\n'.repeat(50_001)
+  t.equal(await outcomeOf(returned, requestOf(lines, { secret: secrets['returned-mail'] })), 'body', 'too many lines')
   const many = Array.from(
     { length: 80 },
     () => 'Final-Recipient: rfc822;a@b\r\nAction: failed\r\nStatus: 5.0.0\r\n\r\n',

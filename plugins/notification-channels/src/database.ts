@@ -14,13 +14,18 @@ import { hasNoText, missingTextError } from './message-text.ts'
 /**
  * Returns the id by which the inbox detects duplicates. A message to many users is sent in parts, whose idempotency
  * keys start with the message id. All parts of a group of readers use the same id, so that they share one stored
- * content.
+ * content. The id of a group begins with the id of the message, by which the inbox finds all of its contents.
  */
 function messageIdOf({ id, readerGroup }: NotificationMessage, idempotencyKey: string): string {
   const messageId = idempotencyKey.startsWith(`${id}/`) ? id : idempotencyKey
   if (readerGroup === undefined) return messageId
-  return createHash('sha256').update(`${messageId} ${readerGroup}`).digest('hex').slice(0, 32)
+  const hash = createHash('sha256').update(`${messageId} ${readerGroup}`).digest('hex')
+  return `${messageId.slice(0, maxMessageIdLength - readerHashLength - 1)}/${hash.slice(0, readerHashLength)}`
 }
+
+/** Longest id that the inbox accepts. */
+const maxMessageIdLength = 200
+const readerHashLength = 32
 
 /** Adds messages to inboxes. A message that is added twice appears once. */
 export default definePlugin({

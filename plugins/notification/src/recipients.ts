@@ -89,18 +89,20 @@ export class Readers {
   }
 
   /**
-   * Returns the groups of a message. Undefined if all recipients get the same text: the message specifies a language,
-   * has no text that depends on one, or has no users as recipients.
+   * Returns the groups of the recipients that the channel reaches. Undefined if all recipients get the same text: the
+   * message specifies a language, or has no text that depends on one, or the channel reaches none of its users. The last
+   * case includes a channel that needs no recipients, such as a chat room, which gets each message once.
    */
   groupsOf(
     { recipients, locale, template, subject, content }: NotificationMessage,
-    { texts }: NotificationChannel['traits'],
+    { recipientKinds, traits: { texts } }: Pick<NotificationChannel, 'recipientKinds' | 'traits'>,
   ): Promise<readonly ReaderGroup[]> | undefined {
     const preferences = this.#preferences
     const isTranslated = texts !== 'as-written' && (mayBeKey(subject) || mayBeKey(content))
     if (preferences === undefined || locale !== undefined || (template === undefined && !isTranslated)) return undefined
-    const userIds = recipients.flatMap((recipient) => ('userId' in recipient ? [recipient.userId] : []))
-    return userIds.length === 0 ? undefined : this.#divide(recipients, preferences.readerFormats(userIds))
+    const reached = recipients.filter(({ kind }) => recipientKinds.includes(kind))
+    const userIds = reached.flatMap((recipient) => ('userId' in recipient ? [recipient.userId] : []))
+    return userIds.length === 0 ? undefined : this.#divide(reached, preferences.readerFormats(userIds))
   }
 
   async #divide(

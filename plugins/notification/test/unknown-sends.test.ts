@@ -1,6 +1,7 @@
 /** A send with an unknown outcome is resolved by asking the provider, never by sending again. */
 import { onEachDatabase } from '@plinth/dev/testing/database'
 import { type NotificationChannel, type ProviderReport, sendReference } from '@plinth/kernel'
+import { sendDeliveries } from '@plinth/notification'
 import t from 'tap'
 import { channel } from './fixtures/channel.ts'
 import { startSendLog } from './fixtures/send-log-product.ts'
@@ -76,4 +77,21 @@ onEachDatabase(t, 'a provider is asked about sends with an unknown outcome', asy
   clock.shiftWallClock(8 * 24 * 60 * minuteMs)
   t.same(await run(), [], 'the provider has no results of last week')
   t.equal(telegraph.sent.length, 4, 'nothing was sent again')
+})
+
+onEachDatabase(t, 'a report that arrives before the outcome of its send resolves the outcome', async (t, at) => {
+  const { running, facade, list, summary, sms, clock } = await startSendLog(t, at)
+  sms.behave = async () => {
+    const report = { channel: 'sms', reference: sendReference('order-1'), state: 'delivered' } as const
+    t.type(await running.service(sendDeliveries).apply({ ...report, at: clock.now() }), 'number')
+    return { outcome: 'unknown', errorCode: 'sms.lost', errorMessage: 'Lost' }
+  }
+  await facade.send({ content: 'Hello', recipients: [mobile] }, { channels: ['sms'], idempotencyKey: 'order-1' })
+  t.hasStrict((await list()).items[0], {
+    status: 'success',
+    outcome: 'accepted',
+    errorCode: null,
+    deliveryState: 'delivered',
+  })
+  t.hasStrict(await summary(), { success: 1, unknown: 0 })
 })

@@ -21,7 +21,8 @@ export const createPostmarkSource = (secret: () => string): ReceiptSource => ({
     const recipient = event['Recipient'] ?? event['Email']
     const time = event['DeliveredAt'] ?? event['BouncedAt'] ?? event['ChangedAt']
     const receipt = {
-      id: id === undefined ? hashOf(type, messageId, recipient, time) : `${textOf(type)}:${textOf(id)}`.slice(0, 200),
+      // The number in `ID` can have more digits than JavaScript reads, so it does not identify a bounce alone.
+      id: hashOf(type, id, messageId, recipient, time),
       channel: 'mail',
       provider: 'postmark',
       messageId: textOf(messageId),

@@ -13,6 +13,8 @@ interface ReturnedMailSettings {
 
 const maxBodyBytes = 1_048_576
 const limits = { maxNestingDepth: 20, maxHeadersSize: 262_144, maxRfc822NestingDepth: 0 }
+/** Maximum number of lines of a report. The library needs the time for its lines, not for its bytes. */
+const maxLines = 50_000
 /** Maximum number of recipients of one report that are read. */
 const maxRecipients = 50
 
@@ -48,11 +50,18 @@ export const createReturnedMailSource = ({ secret, key }: ReturnedMailSettings):
 
 /** @throws ReceiptRejected `body` */
 async function parse(body: Buffer): Promise<Email> {
+  if (hasMoreLines(body, maxLines)) throw new ReceiptRejected('body')
   try {
     return await PostalMime.parse(body, { ...limits, forceRfc822Attachments: true, attachmentEncoding: 'arraybuffer' })
   } catch {
     throw new ReceiptRejected('body')
   }
+}
+
+function hasMoreLines(body: Buffer, limit: number): boolean {
+  let lines = 0
+  for (let at = body.indexOf(10); at >= 0; at = body.indexOf(10, at + 1)) if (++lines > limit) return true
+  return false
 }
 
 type State = Pick<DeliveryReport, 'state' | 'bounce' | 'detail'>

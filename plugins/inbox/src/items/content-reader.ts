@@ -18,6 +18,10 @@ interface ContentReaderDependencies {
   readonly log: Logger
 }
 
+const maxContents = 1_000
+/** What follows the id of a message in the id of a content: nothing, or a group of readers. */
+const ownPattern = /^(?:(?:\/[0-9a-f]{8})?\/[0-9a-f]{32})?$/
+
 /** Jump target without values, for rows that are older than one of its fields. */
 const noJump = jumpTargetOf({})
 
@@ -32,6 +36,21 @@ export class ContentReader {
     const row = await this.#parts.db.fork().findOne(ContentRow, { messageId })
     const content = row === null ? undefined : (await this.#contentsOf([row])).get(row.id)
     return row === null || content === undefined ? undefined : { contentId: row.id, content }
+  }
+
+  /**
+   * Returns the ids of the contents of a message, which has one for each group of its readers. Unknown messages give 0,
+   * which is never an id, so that a query with it finds nothing.
+   */
+  async idsOf(messageId: string): Promise<readonly number[]> {
+    // All hexadecimal digits are in this range, whatever the collation is.
+    const ofGroups = { $gte: `${messageId}/0`, $lte: `${messageId}/g` }
+    const where = { $or: [{ messageId }, { messageId: ofGroups }] }
+    const rows = await this.#parts.db
+      .fork()
+      .find(ContentRow, where, { fields: ['id', 'messageId'], limit: maxContents })
+    const own = rows.filter((row) => ownPattern.test(row.messageId.slice(messageId.length)))
+    return own.length === 0 ? [0] : own.map(({ id }) => id)
   }
 
   /** Reads contents by id. Deleted contents are missing in the result. */

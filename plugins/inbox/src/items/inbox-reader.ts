@@ -13,6 +13,11 @@ interface InboxFilter {
 
 const maxUnread = 1_000
 
+/** Condition for the rows of contents. Only an equation lets the database use the order of the index. */
+const ofContents = ([first, ...more]: readonly number[]) => ({
+  contentId: more.length === 0 ? first : { $in: [first, ...more] },
+})
+
 export class InboxReader {
   readonly #db: Database
   readonly #contents: ContentReader
@@ -48,9 +53,9 @@ export class InboxReader {
    * scope of the caller.
    */
   async receipts(principal: Principal, messageId: string | undefined, window: PageWindow, locale: string) {
-    const contentId = messageId === undefined ? undefined : await this.contentIdOf(messageId)
+    const contentIds = messageId === undefined ? undefined : await this.#contents.idsOf(messageId)
     const where = {
-      $and: [contentId === undefined ? {} : { contentId }, this.#identity.rowsInScope(principal, 'user_id')],
+      $and: [contentIds === undefined ? {} : ofContents(contentIds), this.#identity.rowsInScope(principal, 'user_id')],
     }
     const found = await findPage<ItemRow>(this.#db.fork(), ItemRow, where, window)
     const contents = await this.#contents.load(found.items.map((item) => item.contentId))
@@ -64,16 +69,9 @@ export class InboxReader {
     return { ...found, items }
   }
 
-  async isInScope(principal: Principal, contentId: number): Promise<boolean> {
-    const where = { $and: [{ contentId }, this.#identity.rowsInScope(principal, 'user_id')] }
+  async isInScope(principal: Principal, contentIds: readonly number[]): Promise<boolean> {
+    const where = { $and: [ofContents(contentIds), this.#identity.rowsInScope(principal, 'user_id')] }
     return (await this.#db.fork().findOne(ItemRow, where)) !== null
-  }
-
-  /**
-   * Returns the id of a content. Unknown messages give 0, which is never an id, so that a query with it finds nothing.
-   */
-  async contentIdOf(messageId: string): Promise<number> {
-    return (await this.#contents.find(messageId))?.contentId ?? 0
   }
 
   async #viewsOf(items: readonly ItemRow[], locale: string): Promise<InboxItemView[]> {

@@ -54,9 +54,9 @@ export const recordRoutes = [
       if (messageId === undefined && principal.dataScope !== 'all') {
         throw businessError('message-needed', { data: { field: 'messageId' } })
       }
-      const found = messageId === undefined ? undefined : await reader.contentIdOf(messageId)
+      const found = messageId === undefined ? undefined : await contents.idsOf(messageId)
       const isSeen = found === undefined || (await reader.isInScope(principal, found))
-      const where = found === undefined ? {} : { contentId: isSeen ? found : 0 }
+      const where = found === undefined ? {} : { contentId: { $in: isSeen ? [...found] : [0] } }
       return listResponse(request.query, newestFirst, (window) => contents.attachments(where, window))
     },
   }),

@@ -84,9 +84,7 @@ export class MessageQueue {
     if (payload === null) throw businessError('not-durable')
     const planned = channels.map(async (code) => {
       const channel = outgoing.requireChannel(code)
-      const groups = (await readers.groupsOf(message, channel.traits)) ?? [
-        { format: {}, recipients: message.recipients },
-      ]
+      const groups = (await readers.groupsOf(message, channel)) ?? [{ format: {}, recipients: message.recipients }]
       return partsOf(code, channel, groups)
     })
     const plans = (await Promise.all(planned)).flat()

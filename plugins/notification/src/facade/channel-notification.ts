@@ -145,7 +145,8 @@ export class ChannelNotification implements Notification {
   async #sendToReaders(code: string, sending: RecordedSend, around: Around): Promise<SendResult> {
     const { outgoing, readers } = this.#parts
     const { message } = sending
-    const groups = await readers.groupsOf(message, outgoing.requireChannel(code).traits)
+    // If the preferences cannot be read, the preparation of the send fails too, and its result says so.
+    const groups = await readers.groupsOf(message, outgoing.requireChannel(code))?.catch(() => undefined)
     if (groups === undefined) return this.#sendOn(code, sending, around)
     const results: SendResult[] = []
     for (const { format, recipients } of groups) {
@@ -161,7 +162,9 @@ export class ChannelNotification implements Notification {
       const key = `${sending.idempotencyKey}${suffix}`
       results.push(await this.#sendOn(code, { ...sending, message: own, idempotencyKey: key }, around))
     }
-    return combineSendResults(message.id, results)
+    // A group without a user who wants the message is left out, like a user in a group.
+    const sent = results.filter(({ skipped }) => skipped !== true)
+    return sent.length === 0 ? (results[0] as SendResult) : combineSendResults(message.id, sent)
   }
 
   async #sendOn(code: string, sending: RecordedSend, around: Around): Promise<SendResult> {

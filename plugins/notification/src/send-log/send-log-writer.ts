@@ -106,7 +106,7 @@ export interface SendLogClaim {
   readonly claimedUntil: Date
 }
 
-type Stored = Pick<SendLogRow, 'id' | 'status' | 'restorable' | 'outcome'>
+type Stored = Pick<SendLogRow, 'id' | 'status' | 'restorable' | 'outcome' | 'deliveryState' | 'userId' | 'orgId'>
 
 /** Milliseconds after the deadline of the channel by which a send must have ended and its outcome must be stored. */
 const recordSlackMs = 30_000
@@ -172,7 +172,7 @@ export class SendLogWriter {
     await db.transactional(async (em) => {
       const known = batch.flatMap(({ id, tried }) => (tried ? [id] : []))
       // Reads the rows again, because another process may have marked a row as interrupted, or removed it.
-      const fields = ['id', 'status', 'restorable', 'outcome'] as const
+      const fields = ['id', 'status', 'restorable', 'outcome', 'deliveryState', 'userId', 'orgId'] as const
       const rows: readonly Stored[] =
         known.length === 0
           ? []
@@ -211,6 +211,11 @@ export class SendLogWriter {
       for (const { id, row, message } of [...fresh, ...ended]) await this.#publishEnd(id, row, message)
       await changeMessageCounts(db, outcomes)
       await changeCounts(db, countsByKind(kinds))
+      for (const { id, row } of ended) {
+        const { deliveryState, userId, orgId } = before.get(id) as Stored
+        // A provider may report the message before its send has an outcome.
+        await resolveUnknown(this.#parts, { ...row, id, deliveryState, userId, orgId })
+      }
     })
   }
 
