@@ -22,7 +22,7 @@ import { isEmptyDatabase, restoreBackup, verifyBackup } from './restore.ts'
 import { noteRestore } from './restore-note.ts'
 import { expiredBackups, type Retention } from './retention.ts'
 import { endWithParent, requestedBy } from './run-command.ts'
-import { listBackups, listBackupsWithin, type Place, Vault } from './vault.ts'
+import { listBackups, listBackupsWithin, ofProduct, type Place, Vault } from './vault.ts'
 
 /** Settings of the backups of this product, for its commands. */
 export interface BackupSettings extends BackupContext {
@@ -116,10 +116,8 @@ async function prune(
   justMade?: string,
   isRehearsal = false,
 ): Promise<readonly string[]> {
-  const { complete, failed } = await listBackups(place)
-  const dated = complete
-    .filter((one) => one.product === product)
-    .map(({ id, createdAt }) => ({ id, createdAt: Date.parse(createdAt) }))
+  const { complete, failed } = ofProduct(await listBackups(place), product)
+  const dated = complete.map(({ id, createdAt }) => ({ id, createdAt: Date.parse(createdAt) }))
   const expired = expiredBackups(dated, retention, justMade).map(({ id }) => id)
   if (isRehearsal) return expired
   for (const id of expired) await new Vault(place, id).remove()

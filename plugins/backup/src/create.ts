@@ -27,7 +27,7 @@ import {
   scratchOf,
 } from './snapshots.ts'
 import { steps } from './steps.ts'
-import { listBackups, type Place, Vault } from './vault.ts'
+import { listBackups, ofProduct, type Place, Vault } from './vault.ts'
 
 export interface BackupContext extends Pick<SnapshotContext, 'changeSets' | 'toolsDirectory'> {
   readonly place: Place
@@ -93,7 +93,7 @@ export async function createBackup(options: CreateOptions): Promise<Manifest> {
   } catch (error) {
     if (!signal.aborted && !isRunning(error)) {
       // If the place itself is the cause, the reason cannot be recorded there.
-      await recordFailure(vault, error, clock.now()).catch(() => undefined)
+      await recordFailure(vault, error, options.product.name, clock.now()).catch(() => undefined)
     }
     throw error
   }
@@ -102,11 +102,11 @@ export async function createBackup(options: CreateOptions): Promise<Manifest> {
 /** True if a backup was not begun, because another one is being made. */
 export const isRunning = (error: unknown): boolean => isPlinthError(error) && error.code === 'PLINTH_BACKUP_RUNNING'
 
-/** Records why a backup failed, and removes older records. */
-async function recordFailure(vault: Vault, error: unknown, failedAt: number): Promise<void> {
+/** Records why a backup failed, and removes older records of the product. */
+async function recordFailure(vault: Vault, error: unknown, product: string, failedAt: number): Promise<void> {
   const reason = errorReason(error).slice(0, maxReason)
-  await vault.writeText('failure.json', { failedAt, code: causeCodeOf(error), reason } satisfies Failure)
-  const { failed } = await listBackups(vault.place)
+  await vault.writeText('failure.json', { product, failedAt, code: causeCodeOf(error), reason } satisfies Failure)
+  const { failed } = ofProduct(await listBackups(vault.place), product)
   for (const [old] of failed.slice(maxFailures)) await old.remove()
 }
 

@@ -130,6 +130,8 @@ const run = shape.object<Run>({ startedAt: count, host: text, space: text, pid: 
 
 /** Why a backup failed. */
 export interface Failure {
+  /** Name of the product. */
+  readonly product: string
   /** Milliseconds since the epoch. */
   readonly failedAt: number
   /** Code of the error, for example `PLINTH_BACKUP_TOOL`. */
@@ -138,7 +140,7 @@ export interface Failure {
   readonly reason: string
 }
 
-const failure = shape.object<Failure>({ failedAt: count, code: text, reason: text })
+const failure = shape.object<Failure>({ product: text, failedAt: count, code: text, reason: text })
 
 /** Creates a function that returns undefined for a malformed text. */
 const reader =

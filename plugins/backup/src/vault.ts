@@ -245,10 +245,11 @@ export async function listBackupsWithin(place: Place, clock: Clock, ms: number):
   })
 }
 
-/** Leaves out complete backups of other products that use the same place. */
+/** Leaves out complete and failed backups of other products that use the same place. */
 export const ofProduct = (list: BackupList, product: string): BackupList => ({
   ...list,
   complete: list.complete.filter((one) => one.product === product),
+  failed: list.failed.filter(([, failure]) => failure.product === product),
 })
 
 /** @throws PlinthError `PLINTH_BACKUP_UNKNOWN`, `PLINTH_BACKUP_DAMAGED` */

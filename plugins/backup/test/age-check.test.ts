@@ -107,7 +107,7 @@ t.test('a place that does not respond is a warning after a minute, and is not re
 async function listOf(times: { complete?: number[]; failed?: number[]; died?: number[] }): Promise<BackupList> {
   const vault = (time: number) =>
     new Vault({ name: '', prefix: '', disk: {} as never, isOwn: () => false }, backupId(time))
-  const failure = { failedAt: 0, code: 'PLINTH_BACKUP_TOOL', reason: 'pg_dump is missing' }
+  const failure = { product: 'shop', failedAt: 0, code: 'PLINTH_BACKUP_TOOL', reason: 'pg_dump is missing' }
   const run = { startedAt: 1, host: 'other', space: '', pid: 1, scratch: '' }
   return {
     complete: (times.complete ?? []).map(manifestOf),
@@ -171,7 +171,7 @@ t.test('failures and damaged manifests are listed, and the records of failures a
   const disk = new DirectoryDisk(directory, 'private', manualClock())
   const place: Place = { name: directory, prefix: '', disk, isOwn: () => false }
   const [first, second] = [1, 2].map((time) => new Vault(place, backupId(time))) as [Vault, Vault]
-  await first.writeText('failure.json', { failedAt: 5, code: 'PLINTH_BACKUP_TOOL', reason: 'missing' })
+  await first.writeText('failure.json', { product: 'shop', failedAt: 5, code: 'PLINTH_BACKUP_TOOL', reason: 'missing' })
   await mkdir(join(directory, second.id))
   await writeFile(join(directory, second.id, 'manifest.json'), '{}')
   const { failed, damaged, complete, unfinished } = await listBackups(place)
@@ -179,5 +179,7 @@ t.test('failures and damaged manifests are listed, and the records of failures a
     failed.map(([{ id }, { code }]) => [id, code]),
     [[first.id, 'PLINTH_BACKUP_TOOL']],
   )
+  t.equal(ofProduct(await listBackups(place), 'shop').failed.length, 1)
+  t.equal(ofProduct(await listBackups(place), 'other').failed.length, 0, 'another product has its own failures')
   t.same([damaged, complete, unfinished], [[second.id], [], []])
 })
