@@ -43,6 +43,7 @@ const hasToken = () => true
 
 /** Functions of the fictitious company ACME that the examples call. */
 const account = async (signal: AbortSignal) => !signal.aborted
+const isAtAcme = async (reference: string) => reference !== ''
 const isPosted = async (text: string, signal: AbortSignal) => text !== '' && (await account(signal))
 const rejected: DeliveryOutcome = { outcome: 'rejected', errorCode: 'REFUSED', errorMessage: 'refused' }
 const counted = new Map<string, number>()
@@ -110,6 +111,8 @@ const smsChannel: NotificationChannel = {
   enabled: () => true,
   providers: () => [{ code: 'acme', displayName: 'ACME', messageTypes: ['text'], attributes: [] }],
   send: async ({ content }, { signal }) => ((await isPosted(content, signal)) ? { outcome: 'accepted' } : rejected),
+  ask: async (_message, { reference }) =>
+    (await isAtAcme(reference)) ? { provider: 'acme', state: 'sent' } : undefined,
   target: ({ attributes }) => ({ server: 'acme', address: String(attributes['acme.chat']) }),
   reachable: async (userIds) => new Set(userIds),
   verify: async (signal) => assert(await account(signal), 'The account is closed.'),

@@ -1,6 +1,7 @@
 /** Starts the quickstart with rows for every page of the back office, like a shop that has been used for some days. */
 
 import { randomUUID } from 'node:crypto'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { database } from '@plinth/database'
 import { until } from '@plinth/dev/testing'
@@ -50,6 +51,7 @@ export async function startWithRows(
       'platform.http.overload.max-wait': '1m',
       'platform.template.compile-deadline': '1m',
       'platform.storage.root': join(db.directory, 'storage'),
+      'platform.backup.directory': join(db.directory, 'backups'),
       'platform.system-config.master-key-file': join(db.directory, 'master.key'),
       'platform.install.installed': true,
       'platform.site.title': 'Tea House',
@@ -288,6 +290,21 @@ export async function startWithRows(
     'insert into install_record (id, session_id, step_code, status, message, occurred_at) values (?, ?, ?, ?, ?, ?)',
     [store.newId(), sessionId, 'install-lock', 'passed', '', at],
   )
+  await store.execute(
+    `insert into delivery_receipt (id, source, receipt_id, fingerprint, status, state, channel, provider, message_id, detail, occurred_at, created_at)
+     values (?, 'mailgun', 'event-1', '', 'unknown', 'delivered', 'mail', 'mailgun', 'message-1', '250 OK', ?, ?)`,
+    [store.newId(), at, at],
+  )
+  await store.execute(
+    `insert into delivery_receipt_confirmation (id, source, subject, url, url_hash, status, created_at, updated_at, version)
+     values (?, 'ses', 'arn:aws:sns:eu-west-1:1:mail', '', '', 'waiting', ?, ?, 1)`,
+    [store.newId(), at, at],
+  )
+  // Adds the record of a backup that failed.
+  const failed = join(db.directory, 'backups', '2026-11-29T02-30-00-000Z')
+  await mkdir(failed, { recursive: true })
+  const failure = { product: product.name, failedAt: 0, code: 'PLINTH_BACKUP_TOOL', reason: 'pg_dump is missing' }
+  await writeFile(join(failed, 'failure.json'), JSON.stringify(failure))
   await running.service(events).idle()
   // Waits until the pages are built. Until then, the server sends a page that reloads automatically.
   const areBuilt = async () => !(await server.inject('/admin/')).body.includes('http-equiv="refresh"')

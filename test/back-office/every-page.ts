@@ -76,7 +76,14 @@ export async function walkPages(
     if (dialogs) await walkDialogs(page, id, look)
     for (const detail of details) {
       const inRow = page.locator(`main tbody a[href*="/${detail}/"]`)
-      const link = ((await inRow.count()) > 0 ? inRow : page.locator(`main a[href$="/${detail}"]`)).first()
+      const toList = page.locator(`main a[href$="/${detail}"]`)
+      // Rows appear a moment after their list.
+      await inRow
+        .or(toList)
+        .first()
+        .waitFor({ timeout: 2_000 })
+        .catch(() => undefined)
+      const link = ((await inRow.count()) > 0 ? inRow : toList).first()
       // A page that shows the first rows of a list has a link to the list only if there are more.
       const address = (await link.count()) > 0 ? await link.getAttribute('href') : detail
       await openAt(page, new URL(address ?? '', page.url()).href)

@@ -17,6 +17,7 @@ const withoutFilter: Readonly<Record<string, string>> = {
   'iam.own-sessions': 'a person has few sessions at a time',
   'iam.user-sessions': 'a person has few sessions at a time',
   'notification.attachments': 'the attachments of one message',
+  'backup.backups': 'the backups in the place, which are in no table',
   'notification.channels': 'one row for each channel',
   'notification.inbox': 'an item is joined with its content, and has parameters for both',
   'notification.receipts': 'the recipients of one message',

@@ -22,6 +22,11 @@ export class OperatorActions {
   /** Called when the task is done. */
   async finish() {}
 
+  /** Reduces a list to the rows of a filter, or to those that contain a text. */
+  async narrow(filter: Locator, _text: string) {
+    await this.click(filter)
+  }
+
   /** Finds rows of a long table. With the mouse, the operator scrolls instead. */
   async search(_text: string) {}
 

@@ -82,7 +82,7 @@ const tasks: readonly OperatorTask<Api>[] = [
         .locator('li[data-key="platform.mail.smtp.password"]')
         .getByLabel('SMTP password', { exact: true })
       await hand.click(hand.place('Configuration'))
-      await hand.click(page.locator('main').getByRole('button', { name: /^Secret/ }))
+      await hand.narrow(page.locator('main').getByRole('button', { name: /^Secret/ }), 'smtp pass')
       await hand.type(field, 'Another-word-4')
       await hand.saveOne()
       await hand.dialog().getByText('Applied on 1 of 1 instances').waitFor()

@@ -28,6 +28,7 @@ const event = { labels: 'notification.rule-code' }
 const categories = {
   'open-platform': text('Open platform', '开放平台'),
   webhooks: text('Webhooks', 'Webhook'),
+  backup: text('Backups', '备份'),
   security: text('Security', '安全'),
   queue: text('Queues', '队列'),
   events: text('Events', '事件'),

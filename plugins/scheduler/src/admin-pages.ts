@@ -54,7 +54,6 @@ const tasks = adminList('getAdminSchedulerTasks', (row) => ({
     row.flag('autoStartup', { hidden: true }),
   ],
   search: 'keyword',
-  find: [],
   filters: [{ name: 'outcome', labels: outcomes }, 'overdue', 'paused'],
   links: [{ page: 'scheduler.clock', label: text('Clock', '时钟') }],
   actions: [

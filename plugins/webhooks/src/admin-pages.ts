@@ -43,7 +43,9 @@ const reasons = {
   throttled: text('The receiver asked for fewer requests', '接收方要求减少请求'),
   'tls-failed': text('The TLS connection failed', 'TLS 连接失败'),
   'url-refused': text('The URL is not allowed', '不允许使用该网址'),
-  ...Object.fromEntries(statuses.map((status) => [`http-${status}`, text(`HTTP ${status}`, `HTTP ${status}`)])),
+  ...Object.fromEntries(
+    statuses.map((status) => [`http-${status}`, text(`HTTP status ${status}`, `HTTP 状态码 ${status}`)]),
+  ),
 } satisfies Record<OutgoingFailure, unknown> & Record<string, unknown>
 
 const nameOf = (column: PageColumn): PageColumn => {
