@@ -60,6 +60,11 @@ const allowed: readonly Allowed[] = [
   { view: '', text: /^https?:/, reason: 'addresses, and errors of the network, are shown as they came' },
   { view: '', text: /^[A-Z]\w+\/[\w /-]+$/, reason: 'the names of time zones are those of the IANA database' },
   { view: 'notification.send', text: /^webhook: /, reason: 'a message is named by its channel and its subject' },
+  {
+    view: 'delivery-receipts.',
+    text: /^[\w.:-]+$|^\d{3} |arn:aws:/,
+    reason: 'sources are named as in the configuration, and ids and reports are those of the provider',
+  },
   { view: 'events.', text: /^[\w.:-]*\d{15}$/, reason: 'the publisher of an event makes its key' },
   { view: 'webhooks.webhook-delivery', text: /^\d{15}$/, reason: 'the body of a request is shown as it was sent' },
   {

@@ -1,4 +1,5 @@
 /** Tests that the back office shows names and sentences, and that each text to be copied has a copy button. */
+import { until } from '@plinth/dev/testing'
 import acme from '@plinth-example/acme-admin-pages'
 import type { Page } from 'playwright-core'
 import t from 'tap'
@@ -50,6 +51,9 @@ t.test('every page and dialog shows words in both languages', { skip, timeout: 1
       const blanks: string[] = []
       const opened = await walkPages(page, url, entries, async ({ name, part }) => {
         looked.push({ view: name, language, texts: await textsOf(page, part) })
+        // Lists inside a page appear a moment after it.
+        const isFilled = async () => (await blanksOf(page)).length === 0
+        await until(isFilled, 'each box has content', 50, 2_000).catch(() => undefined)
         blanks.push(...(await blanksOf(page)).map((title) => `${name}: ${title}`))
       })
       const missed = entries.flatMap(({ id, details }) => [id, ...details]).filter((id) => !opened.has(id))

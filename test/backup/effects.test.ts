@@ -83,7 +83,7 @@ t.test('the health check warns by age, if a recipient is set', async (t) => {
   const manifest = {
     format: 1,
     id,
-    product: 'shop',
+    product: fullProduct.name,
     productVersion: '1.0.0',
     createdAt,
     provenAt: createdAt,
