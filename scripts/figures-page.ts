@@ -28,7 +28,7 @@ const words = {
     about: ({ date, node, processor, cores, loadAtStart, runs, seconds }: Figures) =>
       `This page is generated from \`bench/scale/figures.json\`. To measure again, run \`node bench/scale/run.ts --write-docs\`.
 
-It shows what one to four instances of the quickstart do with each database, and what to expect from more instances. The figures were
+It shows what one to four instances of the quickstart do with the databases below, and what to expect from more instances. The figures were
 measured on ${date} with Node.js ${node} on one machine with ${cores} cores (${processor}), at a load of ${loadAtStart.toFixed(1)}.
 
 **Use the figures only for comparisons.** The instances, the database server, Redis and the callers shared the ${cores} cores of this machine. The
@@ -141,7 +141,7 @@ core. Half of the requests took at most *p50*, and 95 % at most *p95*.`,
     about: ({ date, node, processor, cores, loadAtStart, runs, seconds }: Figures) =>
       `本页根据 \`bench/scale/figures.json\` 生成。要重新测量，请运行 \`node bench/scale/run.ts --write-docs\`。
 
-本页说明快速入门产品的一到四个实例在各数据库上的处理能力，以及更多实例的预期。测量日期为 ${date}，Node.js ${node}，一台 ${cores} 核的机器（${processor}），开始时负载为 ${loadAtStart.toFixed(1)}。
+本页说明快速入门产品的一到四个实例在以下数据库上的处理能力，以及更多实例的预期。测量日期为 ${date}，Node.js ${node}，一台 ${cores} 核的机器（${processor}），开始时负载为 ${loadAtStart.toFixed(1)}。
 
 **这些数字仅供比较。** 实例、数据库服务器、Redis 和调用方共用这台机器的 ${cores} 个核心。“核心使用率”一列是它们合计占用的份额。接近 100% 时，瓶颈是机器本身，更多实例也无法处理更多。如果每个实例和数据库各有一台主机，速率会更高。每个数字是 ${runs} 次运行的中位数，每次 ${seconds} 秒，括号内为最低和最高的一次。`,
     work: {
