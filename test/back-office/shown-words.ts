@@ -65,6 +65,11 @@ const allowed: readonly Allowed[] = [
     text: /^[\w.:-]+$|^\d{3} |arn:aws:/,
     reason: 'sources are named as in the configuration, and ids and reports are those of the provider',
   },
+  {
+    view: 'backup.',
+    text: /^\d{4}-\d\d-\d\dT[\d-]+Z$/,
+    reason: 'the id of a backup is the name of its directory, which commands take',
+  },
   { view: 'events.', text: /^[\w.:-]*\d{15}$/, reason: 'the publisher of an event makes its key' },
   { view: 'webhooks.webhook-delivery', text: /^\d{15}$/, reason: 'the body of a request is shown as it was sent' },
   {
