@@ -46,7 +46,9 @@ function valuesOf({ type, enum: values, pattern = '' }: Parameter['schema']): re
   if (values !== undefined) return values
   if (type === 'boolean') return [true, false]
   if (type === 'integer') return [Number.MAX_SAFE_INTEGER - 1]
-  return ['none-such', 'points:none-such', 'ab'.repeat(16)].filter((text) => new RegExp(pattern, 'u').test(text)).slice(0, 1)
+  return ['none-such', 'points:none-such', 'ab'.repeat(16)]
+    .filter((text) => new RegExp(pattern, 'u').test(text))
+    .slice(0, 1)
 }
 
 async function assertFilterApplies(t: Test, path: string, { name, schema }: Parameter, rows: Rows): Promise<void> {

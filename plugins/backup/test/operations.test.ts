@@ -141,7 +141,12 @@ onSqlite(t, 'operators make, verify and prune backups in the background', async 
     })
     await new Vault(place, id).writeText('manifest.json', manifest)
     const failed = '2020-11-30T03-30-00-000Z'
-    const failure = { product: 'shop', failedAt: 0, code: 'PLINTH_BACKUP_TOOL', reason: 'pg_dump in /usr/bin is too old' }
+    const failure = {
+      product: 'shop',
+      failedAt: 0,
+      code: 'PLINTH_BACKUP_TOOL',
+      reason: 'pg_dump in /usr/bin is too old',
+    }
     await new Vault(place, failed).writeText('failure.json', failure)
     const stopped = '2020-11-30T04-30-00-000Z'
     const run = { startedAt: 1, host: 'other', space: 'x', pid: 1, scratch: '' }
