@@ -199,9 +199,10 @@ export class Deliverer {
     while (waiting.length > 0 && !(isLate && delivered > 0)) {
       // SQLite blocks the event loop, so a long backlog would delay requests and timers.
       await setImmediate()
+      if (batch.stop.aborted) break
       const alone = waiting.findIndex((work) => !isShareable(work))
       const shared = waiting.splice(0, alone < 0 ? waiting.length : alone)
-      if (shared.length > 1 && !batch.stop.aborted) {
+      if (shared.length > 1) {
         const rest = await this.#share(shared, batch)
         waiting.unshift(...rest)
         delivered += shared.length - rest.length

@@ -353,6 +353,34 @@ onDatabase(t, 'K-013 a slow handler does not hold the other events of its batch'
   )
 })
 
+onDatabase(t, 'K-013 a process that stops releases all events of a batch', async (t, at) => {
+  const product = await startEvents(t, at, { roles: ['web'] })
+  const { db, states } = product
+  const begun = Promise.withResolvers<void>()
+  const stopped = Promise.withResolvers<void>()
+  const stopping = startProcess(
+    product,
+    () => async (n) => {
+      if (n < 3) return
+      begun.resolve()
+      await stopped.promise
+    },
+    { slots: 1 },
+  )
+  await publishSteps(product, 6)
+  stopping.dispatcher.wake()
+  await begun.promise
+  const drained = stopping.dispatcher.drain(AbortSignal.abort())
+  stopped.reject(new Error('The handler ends with the process'))
+  await drained
+  t.same(await db.query('select id from outbox_event where lease_token is not null'), [], 'no event waits for a lease')
+  const next = startProcess(product, () => () => {})
+  await next.dispatcher.idle()
+  await drain(next)
+  t.same(await states(), { delivered: 6 })
+  t.same((await product.effects('exact')).length, 6)
+})
+
 onDatabase(t, 'K-013 events of both lanes are delivered in batches of their lane', async (t, at) => {
   const product = await startEvents(t, at, { roles: ['web'] })
   const { db, clock, effect, effects, states } = product
