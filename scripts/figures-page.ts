@@ -32,7 +32,7 @@ It shows what one to four instances of the quickstart do with the databases belo
 measured on ${date} with Node.js ${node} on one machine with ${cores} cores (${processor}), at a load of ${loadAtStart.toFixed(1)}.
 
 **Use the figures only for comparisons.** The instances, the database server, Redis and the callers shared the ${cores} cores of this machine. The
-column *Cores used* shows how much of all cores they used together. Where it is near 100 %, the machine was the limit, and more instances could not do more. With a
+column *Cores used* shows how busy all cores of the machine were. Near 100 %, the machine was the limit, so more instances could not do more work. With a
 host for each instance and a host for the database, the rates are higher. Each figure is the median of ${runs} runs of ${seconds} seconds, with the
 lowest and the highest run.`,
     work: {

@@ -65,7 +65,7 @@ t.test('without a valid recipient, nothing is written', async (t) => {
 t.test('a failed check of the product on the copy removes the backup', async (t) => {
   const root = t.testdir({})
   const site = { root, database: await filledDatabase(t, 'sqlite', 1, plugins), backups: join(root, 'backups') }
-  const failed = { check: 'data of money.ledger', outcome: 'failed', detail: 'unbalanced' } as const
+  const failed = { check: 'data of money.ledger', outcome: 'failed', detail: 'unbalanced s3cret' } as const
   const examine = async (set: object) => (Object.keys(set).length > 0 ? [failed] : [])
   await rejectsWith(t, backUp(site, { examine }), { code: 'PLINTH_BACKUP_CHECKS' })
   t.same(await backupFilesIn(site.backups), [])
@@ -74,6 +74,11 @@ t.test('a failed check of the product on the copy removes the backup', async (t)
     records.map(([, { code }]) => code),
     ['PLINTH_BACKUP_CHECKS'],
     'the reason is recorded',
+  )
+  t.same(
+    records.map(([, { reason }]) => [reason.includes('unbalanced ***'), reason.includes('s3cret')]),
+    [[true, false]],
+    'without secrets',
   )
 })
 

@@ -53,6 +53,7 @@ export const optionsOf = (site: Site, more: Partial<CreateOptions> = {}): Create
   record: async () => {},
   signal: new AbortController().signal,
   onProgress: () => {},
+  redact: (text) => text.replaceAll('s3cret', '***'),
   examine: async () => [],
   ...more,
 })

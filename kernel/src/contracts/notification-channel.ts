@@ -228,7 +228,7 @@ export interface SentMessage {
   readonly signal: AbortSignal
 }
 
-/** What a provider knows about a message. */
+/** State of a message at the provider. */
 export interface ProviderReport {
   readonly provider: string
   /** Id of the message at the provider. */

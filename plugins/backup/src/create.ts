@@ -52,6 +52,8 @@ export interface CreateOptions extends BackupContext {
   readonly record: (id: string) => Promise<void>
   readonly signal: AbortSignal
   readonly onProgress: (text: string) => void
+  /** Masks secrets of the configuration in the stored reason of a failure. */
+  readonly redact: (text: string) => string
   /** For tests: called before the scratch database is compared. */
   readonly afterLoad?: () => Promise<void>
   /** Runs the checks of `plinth doctor --data` with other configuration values. */
@@ -93,7 +95,7 @@ export async function createBackup(options: CreateOptions): Promise<Manifest> {
   } catch (error) {
     if (!signal.aborted && !isRunning(error)) {
       // If the place itself is the cause, the reason cannot be recorded there.
-      await recordFailure(vault, error, options.product.name, clock.now()).catch(() => undefined)
+      await recordFailure(vault, error, options).catch(() => undefined)
     }
     throw error
   }
@@ -103,10 +105,11 @@ export async function createBackup(options: CreateOptions): Promise<Manifest> {
 export const isRunning = (error: unknown): boolean => isPlinthError(error) && error.code === 'PLINTH_BACKUP_RUNNING'
 
 /** Records why a backup failed, and removes older records of the product. */
-async function recordFailure(vault: Vault, error: unknown, product: string, failedAt: number): Promise<void> {
-  const reason = errorReason(error).slice(0, maxReason)
-  await vault.writeText('failure.json', { product, failedAt, code: causeCodeOf(error), reason } satisfies Failure)
-  const { failed } = ofProduct(await listBackups(vault.place), product)
+async function recordFailure(vault: Vault, error: unknown, { product, clock, redact }: CreateOptions): Promise<void> {
+  const reason = redact(errorReason(error)).slice(0, maxReason)
+  const failure: Failure = { product: product.name, failedAt: clock.now(), code: causeCodeOf(error), reason }
+  await vault.writeText('failure.json', failure)
+  const { failed } = ofProduct(await listBackups(vault.place), product.name)
   for (const [old] of failed.slice(maxFailures)) await old.remove()
 }
 

@@ -11,7 +11,7 @@ export interface ReceiptRequest {
   readonly secret: string | undefined
 }
 
-/** What a provider reports about one message. Without `at`, the time of the receipt counts. */
+/** The report of a provider about one message. `at` defaults to the time at which the receipt arrived. */
 export interface Receipt extends Omit<DeliveryReport, 'at'> {
   /** Id of the receipt, the same for each repetition, at most 200 characters. */
   readonly id: string

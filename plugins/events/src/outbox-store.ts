@@ -405,7 +405,8 @@ export class OutboxStore {
     const due = this.#isDue()
     await this.#db.transactional(async () => {
       for (const [key, { head, from }] of places) {
-        // While an earlier event is locked, nobody finishes it. Whoever does so later makes the next one due.
+        // The lock keeps other processes from finishing this event meanwhile. The process that finishes it later makes
+        // the next event of the key due.
         const locked = await this.#db.query(
           `select id from outbox_event where stream_key = ? and position = ?${lock}`,
           [key, head],

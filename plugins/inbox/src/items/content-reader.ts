@@ -19,7 +19,7 @@ interface ContentReaderDependencies {
 }
 
 const maxContents = 1_000
-/** What follows the id of a message in the id of a content: nothing, or a group of readers. */
+/** The part of a content id after the message id. It is empty, or the id of a group of readers. */
 const ownPattern = /^(?:(?:\/[0-9a-f]{8})?\/[0-9a-f]{32})?$/
 
 /** Jump target without values, for rows that are older than one of its fields. */
