@@ -41,12 +41,17 @@ interface PageView extends Call {
 const writes = <T extends Call>(calls: readonly (T | undefined)[] = []): readonly T[] =>
   calls.filter((call) => call !== undefined).filter(({ method }) => method !== 'GET')
 
-/** Returns the page without the rules that would prevent a write: required fields, states of rows, and previews. */
+/**
+ * Returns the page without the rules that would prevent a write: required fields, states of rows, and previews. Without
+ * tones, all actions of a page are buttons.
+ */
 function opened(view: PageView): PageView {
   const loosened = JSON.stringify(view, (name, value) => {
     // A schema lists its required members. A field has a flag.
     if (name === 'required') return Array.isArray(value) ? [] : false
-    return ['when', 'preview', 'livePreview', 'live', 'params', 'body', 'query'].includes(name) ? undefined : value
+    return ['when', 'tone', 'preview', 'livePreview', 'live', 'params', 'body', 'query'].includes(name)
+      ? undefined
+      : value
   })
   return { ...JSON.parse(loosened), charts: [], related: [] }
 }
