@@ -49,13 +49,13 @@ export function listReader(definition: Definition, list: ListOf) {
     filter,
     orderOf: ({ sort }: Row): ListOrder => sorts.parse(sort as readonly string[] | undefined),
     /** Returns the condition of the filters and of the resource. */
-    whereOf(query: Row): object {
+    async whereOf(query: Row, parts: unknown): Promise<object> {
       const equal = descriptions.flatMap(([name, { kind }]) => {
         const value = query[name]
-        return value === undefined ? [] : [[name, kind === 'time' ? new Date(String(value)) : value]]
+        return value === undefined || name in own ? [] : [[name, kind === 'time' ? new Date(String(value)) : value]]
       })
       const ownQuery = Object.fromEntries(Object.keys(own).map((name) => [name, query[name]]))
-      return { $and: [Object.fromEntries(equal), where?.(ownQuery) ?? {}] }
+      return { $and: [Object.fromEntries(equal), (await where?.(ownQuery, parts)) ?? {}] }
     },
   }
 }
