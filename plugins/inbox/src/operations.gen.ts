@@ -12,6 +12,7 @@ declare module '@plinth/admin' {
     getNotificationsInboxUnreadCount: { params: {}; query: {}; body: {}; data: { count: number; capped: boolean }; sort: never }
     getNotificationsPreferences: { params: {}; query: {}; body: {}; data: { databaseEnabled: boolean; websocketEnabled: boolean; emailEnabled: boolean; smsEnabled: boolean; systemEnabled: boolean; accountEnabled: boolean; todoEnabled: boolean; chatEnabled: boolean; blogEnabled: boolean; forumEnabled: boolean; mallEnabled: boolean; marketingEnabled: boolean; quietHours: { timeZone: string; start: string; end: string } | null; locale: string | null; timeZone: string | null }; sort: never }
     getNotificationsPreferencesCells: { params: {}; query: {}; body: {}; data: ({ cell: string; channel: string; channelName: string; category: string; categoryName: string; enabled: boolean; locked: boolean })[]; sort: never }
+    postNotificationsPreferencesLink: { params: {}; query: {}; body: {}; data: { url: string }; sort: never }
     putAdminNotificationsPreferenceDefaultsByChannelByCategory: { params: { channel: string; category: string }; query: {}; body: { enabled: boolean; locked: boolean }; data: { cell: string; channel: string; channelName: string; category: string; categoryName: string; enabled: boolean; locked: boolean }; sort: never }
     putNotificationsInboxByIdRead: { params: { id: number }; query: {}; body: {}; data: { affected: number }; sort: never }
     putNotificationsInboxByIdUnread: { params: { id: number }; query: {}; body: {}; data: { affected: number }; sort: never }

@@ -1,6 +1,6 @@
 /** Tests preferences as a matrix of channels and categories: the model, the operations and the page of a link. */
 
-import { manualClock, rejectsWith } from '@plinth/dev/testing'
+import { applyLiveValues, assertKeyEffect, manualClock, rejectsWith } from '@plinth/dev/testing'
 import { createDatabase, onDatabase, onEachDatabase } from '@plinth/dev/testing/database'
 import { notificationCategories, notificationCategory, preferenceChannel, preferenceLinks } from '@plinth/inbox'
 import { definePlugin } from '@plinth/kernel'
@@ -304,6 +304,33 @@ onDatabase(t, 'a link changes the preferences of its user without sign-in, until
   t.strictSame([(await server.inject(path)).statusCode, (await post(path, 'cell=mail%2Fchat')).statusCode], [404, 404])
   t.same(await wanted('mail', 'chat'), [ada.id, bob.id], 'an expired link changes nothing')
   t.type(await running.service(preferenceLinks).urlFor(ada.id), 'string')
+})
+
+t.test('the keys of the links have an effect', async (t) => {
+  const at = await createDatabase('sqlite')
+  t.teardown(() => at.drop())
+  const [own = '', other = ''] = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64'))
+  const config = { ...linkConfig(at.directory), 'platform.notification.inbox.preference-link-key': own }
+  const { server, running, clock } = await startInbox(t, at, { plugins: linkPlugins, config })
+  const links = running.service(preferenceLinks)
+  const path = (await links.urlFor(7))?.replace('https://shop.example', '') ?? ''
+  const [statuses] = await assertKeyEffect(t, 'platform.notification.inbox.preference-link-key', {
+    changed: other,
+    async observe(values) {
+      await applyLiveValues(running, values)
+      return (await server.inject(path)).statusCode
+    },
+  })
+  t.strictSame([statuses?.before, statuses?.after], [200, 404])
+  const [days] = await assertKeyEffect(t, 'platform.notification.inbox.preference-link-lifetime', {
+    changed: '0s',
+    async observe(values) {
+      await applyLiveValues(running, values)
+      const end = (await links.urlFor(7))?.split('.').at(-2)
+      return end === undefined ? 0 : Math.round((Number(end) * 1000 - clock.now()) / 86_400_000)
+    },
+  })
+  t.strictSame([days?.before, days?.after], [30, 0])
 })
 
 t.test('the page of the link is accessible and fits a phone', { skip, timeout: 300_000 }, async (t) => {
