@@ -1,5 +1,6 @@
 import { selectionOf } from '@plinth/database'
 import { filterQuery, isFilterable, type ListOrder, line, listQuery, rangeQuery, sortQuery, Type } from '@plinth/http'
+import { omitUndefined } from '@plinth/kernel'
 import { type Columns, withTitle } from '@plinth/table'
 import type { Definition, ListOf, Row } from './definition.ts'
 
@@ -52,10 +53,10 @@ export function listReader(definition: Definition, list: ListOf) {
     async whereOf(query: Row, parts: unknown): Promise<object> {
       const equal = descriptions.flatMap(([name, { kind }]) => {
         const value = query[name]
-        return value === undefined || name in own ? [] : [[name, kind === 'time' ? new Date(String(value)) : value]]
+        return value === undefined ? [] : [[name, kind === 'time' ? new Date(String(value)) : value]]
       })
       const ownQuery = Object.fromEntries(Object.keys(own).map((name) => [name, query[name]]))
-      return { $and: [Object.fromEntries(equal), (await where?.(ownQuery, parts)) ?? {}] }
+      return omitUndefined<Row>({ ...Object.fromEntries(equal), ...(await where?.(ownQuery, parts)) })
     },
   }
 }

@@ -100,7 +100,10 @@ export interface ListOptions<S, P, Q extends Query> extends Operation {
   readonly sort?: readonly PlainName<ColumnsIn<S>>[]
   /** More query parameters, for `where`. They replace the parameters of filters and search with the same name. */
   readonly query?: Q
-  /** Returns a condition of the entity manager, in addition to those of the filters and of the data scope. */
+  /**
+   * Returns a condition of the entity manager, in addition to those of the filters and of the data scope. A member with the
+   * name of a filter replaces the condition of the filter; the value `undefined` removes it.
+   */
   readonly where?: (query: Static<TObject<Q>>, parts: P) => object | Promise<object>
 }
 

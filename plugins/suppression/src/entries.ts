@@ -40,12 +40,13 @@ export const entries = pluginWith<EntryServices>().resource(SuppressedAddress, {
       if (text === undefined) return {}
       const channels = ['mail', 'sms'] as const
       const keys = channels.map((channel) => parts.list.keyOf(channel, address(channel, text, parts) ?? text))
-      return { addressKey: { $in: await Promise.all(keys) } }
+      return { address: undefined, addressKey: { $in: await Promise.all(keys) } }
     },
   },
   get: { access: viewEntries },
   create: {
     access: manageEntries,
+    scope: 'all',
     import: true,
     throws: [
       'suppression.address-invalid',

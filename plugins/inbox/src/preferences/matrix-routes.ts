@@ -95,7 +95,7 @@ export const matrixRoutes = [
     path: `${adminPath}/:channel/:category`,
     summary: 'Change the default of a category on one channel',
     description: 'If it is locked, users cannot change it, and earlier decisions of users have no effect.',
-    access: { permission: permissionCodes.preferenceDefaultManage, scope: 'none' },
+    access: { permission: permissionCodes.preferenceDefaultManage, scope: 'all' },
     request: { params, body: Type.Object({ enabled: Type.Boolean(), locked: Type.Boolean() }) },
     response: cellView,
     reasons: [
