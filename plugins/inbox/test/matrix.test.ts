@@ -90,9 +90,15 @@ const command = fc.oneof(
 onEachDatabase(t, 'the matrix agrees with a model: defaults, locks, cells and switches', async (t, at) => {
   const { db, clock } = await startInbox(t, at)
   const terms = new PreferenceTerms({
-    categories: new Map(Object.entries({ ...ownCategories, shipping })),
+    // The last two names have another meaning, so they add no category.
+    categories: new Map(Object.entries({ ...ownCategories, shipping, mall: shipping, all: shipping })),
     channels: new Map([['push', push]]),
   })
+  t.strictSame(
+    terms.all().map(({ code }) => code),
+    categories,
+  )
+  t.strictSame(terms.of('All'), { code: 'system', isRequired: false })
   const matrix = new PreferenceMatrix(db, clock, terms)
   const tables = ['notification_preference', 'notification_preference_cell', 'notification_preference_default']
   /** Reads the stored rows, so that the model decides about the same state. */

@@ -12,7 +12,7 @@ export interface NotificationCategory {
 
 /**
  * Categories of plugins, by their name. The categories of document 2 of the specification exist in every product; a
- * contribution with the name of one of them has no effect.
+ * contribution with the name of one of them, or with the name `all`, has no effect.
  *
  * @example contributes: [notificationCategory.of({ shipping: { title: { en: 'Shipping', 'zh-CN': '物流' } } })]
  */
@@ -97,15 +97,20 @@ export class PreferenceTerms {
     this.#contributed = contributed
   }
 
+  /** Categories of plugins whose name has no other meaning: the suppression list uses `all` for all categories. */
+  get #own(): readonly (readonly [string, NotificationCategory])[] {
+    return [...this.#contributed.categories].filter(([code]) => code !== 'all' && !Object.hasOwn(builtInTitles, code))
+  }
+
   of(module: unknown): { readonly code: string; readonly isRequired: boolean } {
     const name = typeof module === 'string' ? module.trim().toLowerCase() : ''
     const known = categoryOf(module)
-    const own = known === 'system' ? this.#contributed.categories.get(name) : undefined
+    const own = known === 'system' ? this.#own.find(([code]) => code === name)?.[1] : undefined
     return own === undefined ? { code: known, isRequired: false } : { code: name, isRequired: own.required === true }
   }
 
   all(): readonly DeclaredCategory[] {
-    const contributed = [...this.#contributed.categories].filter(([code]) => !Object.hasOwn(builtInTitles, code))
+    const contributed = [...this.#own]
     return [
       ...builtIn.map((code) => ({ code, title: builtInTitles[code] })),
       ...contributed.sort(([a], [b]) => (a < b ? -1 : 1)).map(([code, category]) => ({ ...category, code })),

@@ -94,7 +94,7 @@ export default definePlugin({
     const configured = () => config.get(keyName).split(',').filter(Boolean)
     const links = new UnsubscribeLinks({ configured, own, siteUrl: () => site?.url ?? '' })
     if (http !== undefined && preferences !== undefined && categories !== undefined) {
-      const parts = { links, preferences, categories, preferenceLinks, suppressions, log }
+      const parts = { links, preferences, categories, suppressions, log }
       http.register(unsubscribeRoutes(parts), 'public', [unsubscribeLimit])
     }
 

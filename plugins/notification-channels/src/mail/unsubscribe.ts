@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { type HttpServer, htmlText, rateLimited } from '@plinth/http'
-import type { NotificationCategories, NotificationPreferences, PreferenceLinks } from '@plinth/inbox'
+import { type HttpServer, rateLimited } from '@plinth/http'
+import type { NotificationCategories, NotificationPreferences } from '@plinth/inbox'
 import { errorReason, isBusinessError } from '@plinth/kernel'
 import type { Suppressions } from '@plinth/suppression'
 import type { PluginEncryptionKey } from '@plinth/system-config'
@@ -88,16 +88,14 @@ const page = (text: string, more = '') =>
   `<meta name="viewport" content="width=device-width,initial-scale=1"><title>${text}</title></head>` +
   `<body><main><h1>${text}</h1>${more}</main></body></html>`
 
-/** Mail scanners open links, so the page asks for confirmation. */
-const question = (preferencesUrl: string | undefined) =>
-  page(
-    'End these mails? · 停止接收此类邮件？',
-    `<form method="post"><button type="submit">End them · 停止接收</button></form>${
-      preferencesUrl === undefined
-        ? ''
-        : `<p><a href="${htmlText(preferencesUrl)}">All notification preferences · 全部通知偏好</a></p>`
-    }`,
-  )
+/**
+ * Mail scanners open links, so the page asks for confirmation. It contains no link to the preferences, because whoever has this
+ * link, which never expires, could then subscribe the recipient again.
+ */
+const question = page(
+  'End these mails? · 停止接收此类邮件？',
+  '<form method="post"><button type="submit">End them · 停止接收</button></form>',
+)
 
 const later = 'Please try again later. · 请稍后再试。'
 const invalid = 'This link does not hold. · 链接无效。'
@@ -106,7 +104,6 @@ interface RouteDependencies {
   readonly links: UnsubscribeLinks
   readonly preferences: Pick<NotificationPreferences, 'switchOff'>
   readonly categories: Pick<NotificationCategories, 'isFixed'>
-  readonly preferenceLinks: PreferenceLinks | undefined
   /** Undefined without the plugin `suppression`. Links for addresses are then invalid. */
   readonly suppressions: Pick<Suppressions, 'unsubscribe'> | undefined
   readonly log: { error(about: object, text: string): void }
@@ -119,7 +116,7 @@ type Register = Extract<Parameters<HttpServer['register']>[0], (app: never, opti
  * without cookies or sign-in).
  */
 export function unsubscribeRoutes(parts: RouteDependencies): Register {
-  const { links, preferences, categories, preferenceLinks, suppressions, log } = parts
+  const { links, preferences, categories, suppressions, log } = parts
   const unsubscribe = ({ subscriber, category }: Subscription) => {
     if ('addressKey' in subscriber) return suppressions?.unsubscribe('mail', subscriber.addressKey, category)
     // As in earlier releases, the category marketing is switched off on all channels.
@@ -145,14 +142,12 @@ export function unsubscribeRoutes(parts: RouteDependencies): Register {
     }
     app.get<{ Querystring: { token?: unknown } }>(unsubscribePath, async ({ query }, reply) => {
       const found = await subscriptionOf(query)
-      const userId = found && 'userId' in found.subscriber ? found.subscriber.userId : undefined
-      const url = userId === undefined ? undefined : await preferenceLinks?.urlFor(userId).catch(() => undefined)
       return reply
         .code(found === undefined ? 404 : 200)
         .type(html)
         .header('cache-control', 'no-store')
         .header('referrer-policy', 'no-referrer')
-        .send(found === undefined ? page(invalid) : question(url))
+        .send(found === undefined ? page(invalid) : question)
     })
     app.post<{ Querystring: { token?: unknown } }>(unsubscribePath, async ({ query }, reply) => {
       const found = await subscriptionOf(query)
