@@ -58,6 +58,7 @@ export const layers: readonly Layer[] = [
     packages: [
       'social',
       'inbox',
+      'suppression',
       'notification',
       'notification-rules',
       'notification-channels',

@@ -20,6 +20,7 @@ import {
   type QuickstartCleanup,
   quickstartCleanup,
   type RateLimitStore,
+  type Recipient,
   rateLimitStore,
   type ScheduledTask,
   service,
@@ -104,6 +105,9 @@ const showBalance: CommandDeclaration = {
   run: (_, { args, output }) => output.result({ cents: 4711 }, `${args[0] ?? 'acme'}: 47.11`),
 }
 
+const acmeNumbersOf = (recipients: readonly Recipient[]): ReadonlyMap<Recipient, string> =>
+  new Map(recipients.flatMap((one) => (one.kind === 'mobile' ? [[one, one.number] as const] : [])))
+
 const smsChannel: NotificationChannel = {
   displayName: 'ACME SMS',
   recipientKinds: ['mobile'],
@@ -115,6 +119,7 @@ const smsChannel: NotificationChannel = {
     (await isAtAcme(reference)) ? { provider: 'acme', state: 'sent' } : undefined,
   target: ({ attributes }) => ({ server: 'acme', address: String(attributes['acme.chat']) }),
   reachable: async (userIds) => new Set(userIds),
+  addresses: async (recipients) => acmeNumbersOf(recipients),
   verify: async (signal) => assert(await account(signal), 'The account is closed.'),
   condition: () => ({ keys: [tokenKey], missingKeys: hasToken() ? [] : [tokenKey] }),
 }

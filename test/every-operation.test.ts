@@ -38,6 +38,8 @@ const exceptions: Readonly<Record<string, string>> = {
     'GET /api/v1/admin/delivery-receipts/subscriptions/{id}',
     'POST /api/v1/admin/delivery-receipts/subscriptions/{id}/confirm',
   ]),
+  'POST /api/v1/notifications/preferences/link':
+    'It needs an https address of the site: plugins/inbox/test/matrix.test.ts.',
   'GET /api/v1/ws': 'It opens a WebSocket: plugins/notification-channels/test/websocket.test.ts.',
   'POST /api/v1/admin/scheduler/clock/confirm':
     'It needs a clock that differs from the time of the database: plugins/scheduler/test/clock.test.ts.',

@@ -46,6 +46,7 @@ const decisions: Readonly<Record<string, 'process' | 'state' | 'nowhere' | 'lock
   ],
   'platform.notification.channels.mail.unsubscribe-key': 'process',
   'platform.notification.channels.mail.unsubscribe-secret': 'state',
+  'platform.notification.inbox.preference-link-key': 'state',
   'platform.open-platform.security.secret-key': 'state',
   'platform.opentelemetry.headers': 'process',
   // Each secret contains the issuer and the client for which it was entered. The plugin compares them.
@@ -62,6 +63,7 @@ const decisions: Readonly<Record<string, 'process' | 'state' | 'nowhere' | 'lock
     'platform.storage-s3.access-key-id',
   ],
   'platform.storage.signing-key': 'process',
+  'platform.suppression.hash-key': 'state',
   'platform.system-config.master-key': 'process',
   'platform.web3.secret-key': 'state',
   'platform.webhooks.secret-key': 'state',

@@ -206,6 +206,7 @@ const withoutPage: Readonly<Record<string, string>> = {
   getAdminWeb3PaymentSettlementReviewLogsByIdAttempts: 'the page of the review has its attempts',
   postAdminStorageUploads: 'the fields for files call it',
   postConsolePageRows: 'the import of a list calls it',
+  postNotificationsPreferencesLink: 'programs call it; the page of the preferences shows the same',
   putAdminConsoleViews: 'the menu of views calls it',
   putConsoleAttention: 'the overview calls it',
   postAdminWeb3PaymentConfirmationsBatch: 'one order at a time is asked about; many are reviewed',

@@ -300,6 +300,11 @@ export async function startWithRows(
      values (?, 'ses', 'arn:aws:sns:eu-west-1:1:mail', '', '', 'waiting', ?, ?, 1)`,
     [store.newId(), at, at],
   )
+  await store.execute(
+    `insert into suppression (id, channel, address, address_key, category, reason, since, source)
+     values (?, 'mail', 'a***@example.com', 'key', 'all', 'complaint', ?, 'report')`,
+    [store.newId(), at],
+  )
   // Adds the record of a backup that failed.
   const failed = join(db.directory, 'backups', '2026-11-29T02-30-00-000Z')
   await mkdir(failed, { recursive: true })

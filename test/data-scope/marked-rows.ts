@@ -47,6 +47,8 @@ const withoutUsers: readonly string[] = [
   'InstallState',
   'AsyncTaskGate',
   'PointsDayPosition',
+  'NotificationPreferenceDefault',
+  'SuppressionSoftBounce',
 ]
 
 interface MarkedRow {
@@ -155,6 +157,7 @@ function membersOf(
     },
     DeliveryReceipt: { status: 'waiting', state: 'delivered', bounce: null, sendLogId: null },
     DeliveryReceiptConfirmation: { status: 'waiting' },
+    Suppression: { channel: 'mail', reason: 'complaint', source: 'report', endsAt: null, sendLogId: null },
     OpenApp: { scopes: [], status: 'active' },
     OpenCall: { appId: idOf('OpenApp') },
     OpenCallDay: { appId: idOf('OpenApp'), day: new Date().toISOString().slice(0, 10) },

@@ -77,6 +77,31 @@ export async function callMessages({ admin, user, userId, idOf }: Scene): Promis
   await assertSuccess(user.DELETE('/api/v1/notifications/inbox', { body: { ids } }))
   await assertSuccess(user.GET('/api/v1/notifications/preferences'))
   await assertSuccess(user.PUT('/api/v1/notifications/preferences', { body: { emailEnabled: false } }))
+  const cell = { path: { channel: 'mail', category: 'forum' } }
+  await assertSuccess(user.GET('/api/v1/notifications/preferences/cells'))
+  await assertSuccess(
+    user.PUT('/api/v1/notifications/preferences/cells/{channel}/{category}', {
+      params: cell,
+      body: { enabled: false },
+    }),
+  )
+  await assertSuccess(admin.GET('/api/v1/admin/notifications/preference-defaults'))
+  await assertSuccess(
+    admin.PUT('/api/v1/admin/notifications/preference-defaults/{channel}/{category}', {
+      params: cell,
+      body: { enabled: true, locked: false },
+    }),
+  )
+  const suppressed = await assertSuccess(
+    admin.POST('/api/v1/admin/suppressions', { body: { address: 'nobody@example.com' } }),
+  )
+  const entry = { path: { id: suppressed.id } }
+  await assertSuccess(admin.GET('/api/v1/admin/suppressions'))
+  await assertSuccess(admin.GET('/api/v1/admin/suppressions/{id}', { params: entry }))
+  await assertSuccess(
+    admin.POST('/api/v1/admin/suppressions/import', { body: { rows: [{ address: 'n@example.com' }], mode: 'check' } }),
+  )
+  await assertSuccess(admin.DELETE('/api/v1/admin/suppressions/{id}', { params: entry }))
 
   const log = { path: { id: idOf('SendLog') } }
   await assertSuccess(admin.GET('/api/v1/notification-send-logs'))

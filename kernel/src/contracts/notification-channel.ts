@@ -311,6 +311,14 @@ export interface NotificationChannel {
    */
   reachable?(userIds: readonly number[]): Promise<ReadonlySet<number>>
   /**
+   * Returns the addresses of recipients, in the form in which the channel uses them. Recipients without an address are left
+   * out. The product compares the addresses with its suppression list before each send. If this method is absent, the list
+   * does not apply to the channel. Only for channels with one recipient per call.
+   *
+   * @example addresses: async (recipients) => acmeNumbersOf(recipients)
+   */
+  addresses?(recipients: readonly Recipient[]): Promise<ReadonlyMap<Recipient, string>>
+  /**
    * Checks whether the channel could send now, without sending a message. Must end when the signal aborts, after 10
    * seconds. Returns the successful checks; undefined means configuration and connection. Throws if the channel could
    * not send: a `ChannelError` with the reason in both languages, or another error, whose message is shown. If this
@@ -364,6 +372,7 @@ export const notificationChannel = extensionPoint<NotificationChannel>('notifica
       ask: shape.function,
       target: shape.function,
       reachable: shape.function,
+      addresses: shape.function,
       verify: shape.function,
       condition: shape.function,
     },

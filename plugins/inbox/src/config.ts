@@ -1,5 +1,8 @@
 import { purgeKeys } from '@plinth/coordination'
 import { key } from '@plinth/kernel'
+import { declarePluginKey } from '@plinth/system-config'
+
+export const linkKeyName = 'platform.notification.inbox.preference-link-key'
 
 export const keys = {
   'platform.notification.inbox.retention': key.duration({
@@ -21,6 +24,24 @@ export const keys = {
     default: '365d',
     minimum: '0s',
     reload: 'live',
+  }),
+  'platform.notification.inbox.preference-link-lifetime': key.duration({
+    title: { en: 'Lifetime of preference links', 'zh-CN': '通知偏好链接有效期' },
+    description: {
+      en: 'E-mails to users contain a link to their notification preferences that works without signing in. It is valid for this time. 0: e-mails contain no such link.',
+      'zh-CN': '发给用户的邮件含有无需登录即可更改通知偏好的链接，其有效期由此设定。0 表示邮件不含该链接。',
+    },
+    default: '30d',
+    minimum: '0s',
+    maximum: '365d',
+    reload: 'live',
+  }),
+  [linkKeyName]: declarePluginKey({
+    title: { en: 'Signing key of preference links', 'zh-CN': '通知偏好链接的签名密钥' },
+    description: {
+      en: 'Created automatically with the first link and stored encrypted. Do not set it manually.',
+      'zh-CN': '首次生成链接时自动创建并加密存储，无需人工设置。',
+    },
   }),
   ...purgeKeys('platform.notification.inbox', {
     en: 'Interval for removing old notifications from inboxes.',

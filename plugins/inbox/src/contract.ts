@@ -212,7 +212,8 @@ export const inbox = service<Inbox>('notification.inbox', { from: '@plinth/inbox
 export interface PreferenceQuery {
   /** Users can switch off `database`, `websocket`, `mail` and `sms`. For other channels only the category matters. */
   readonly channel: string
-  readonly category: Category
+  /** One of `categories`, or a category that a plugin declares; see `notificationCategory`. */
+  readonly category: string
 }
 
 /** Tells which messages users want, and when (document 2 of the specification, "Preferences"). */
@@ -230,7 +231,12 @@ export interface NotificationPreferences {
   quietUntil(userIds: readonly number[], nowMs: number): Promise<ReadonlyMap<number, number>>
   /** Returns how messages are written for users. Users without their own language and time zone are left out. */
   readerFormats(userIds: readonly number[]): Promise<ReadonlyMap<number, ReaderFormat>>
-  switchOff(userId: number, category: Category): Promise<void>
+  /**
+   * Switches off a category that is neither required nor locked by an operator.
+   *
+   * @param channel if absent, on all channels
+   */
+  switchOff(userId: number, category: string, channel?: string): Promise<void>
 }
 
 /** Language and time zone of messages to a user. The site decides what is absent. */

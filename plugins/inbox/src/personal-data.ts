@@ -1,6 +1,7 @@
 import { type Database, type PersonalCondition, personalTable } from '@plinth/database'
 import { bilingual, type PersonalTable } from '@plinth/kernel'
 import { AttachmentRow, ContentRow, ItemRow, PreferenceRow } from './entities.ts'
+import { PreferenceCellRow } from './preferences/entities.ts'
 import { orphanedContentCleanup } from './tasks.ts'
 
 const items = 'select 1 from notification_inbox_item where notification_inbox_item.content_id'
@@ -62,6 +63,11 @@ export const inboxTables = (db: Database): readonly PersonalTable[] => [
     owner: 'user_id',
     erasure: 'removed',
     tally: orphanedContentCleanup,
+  }),
+  personalTable(db, PreferenceCellRow, {
+    title: bilingual('Notification preferences by channel and category', '按渠道和类别的通知偏好'),
+    owner: 'user_id',
+    erasure: 'removed',
   }),
   personalTable(db, PreferenceRow, {
     title: bilingual('Notification preferences', '通知偏好'),

@@ -4,12 +4,14 @@ import { events, type Handler } from '@plinth/events'
 import { http, metrics } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { identity, userDeleted } from '@plinth/iam'
-import { definePlugin, optional, personalData } from '@plinth/kernel'
+import { auditTexts, definePlugin, kernel, optional, personalData } from '@plinth/kernel'
+import { site } from '@plinth/site'
 import { storage } from '@plinth/storage'
+import { configCentre, PluginEncryptionKey } from '@plinth/system-config'
 import { inboxPages, unreadMessages } from './admin-pages.ts'
-import { keys } from './config.ts'
+import { keys, linkKeyName } from './config.ts'
 import { inbox, notificationPreferences } from './contract.ts'
-import { businessError, messages, permissions } from './declarations.ts'
+import { audited, businessError, messages, permissions } from './declarations.ts'
 import { AttachmentRow, ContentRow, ItemRow, PreferenceRow } from './entities.ts'
 import { ContentReader } from './items/content-reader.ts'
 import { InboxReader } from './items/inbox-reader.ts'
@@ -20,9 +22,22 @@ import { recordRoutes } from './items/record-routes.ts'
 import { createInbox } from './migrations/0001-create-inbox.ts'
 import { createPreference } from './migrations/0002-create-preference.ts'
 import { addReaderFormat } from './migrations/0003-add-reader-format.ts'
+import { createPreferenceMatrix } from './migrations/0004-create-preference-matrix.ts'
 import { inboxTables } from './personal-data.ts'
+import {
+  notificationCategories,
+  notificationCategory,
+  ownCategories,
+  PreferenceTerms,
+  preferenceChannel,
+} from './preferences/categories.ts'
+import { PreferenceCellRow, PreferenceDefaultRow } from './preferences/entities.ts'
+import { preferenceLinks, SignedPreferenceLinks } from './preferences/links.ts'
+import { matrixPages } from './preferences/matrix-pages.ts'
+import { matrixRoutes } from './preferences/matrix-routes.ts'
+import { PreferenceMatrix } from './preferences/preference-matrix.ts'
+import { preferencePage, preferencePageLimit } from './preferences/preference-page.ts'
 import { preferenceRoutes } from './preferences/preference-routes.ts'
-import { UserPreferences } from './preferences/user-preferences.ts'
 import { inboxRowsOfUser, purgeInbox } from './tasks.ts'
 
 /**
@@ -39,33 +54,57 @@ export default definePlugin({
     events,
     http,
     identity,
+    kernel,
+    configCentre: optional(configCentre),
+    site: optional(site),
     i18n: optional(i18n),
     storage: optional(storage),
     metrics: optional(metrics),
   },
-  provides: [inbox, notificationPreferences],
+  provides: [inbox, notificationPreferences, notificationCategories, preferenceLinks],
+  extensionPoints: [notificationCategory, preferenceChannel],
   contributes: [
+    notificationCategory.of(ownCategories),
+    auditTexts.of(audited),
     personalData.of(({ database }: WithDatabase) => ({ 'notification.inbox': inboxTables(database) })),
-    ...backOffice({ pages: inboxPages, attention: [unreadMessages] }),
+    ...backOffice({ pages: [...inboxPages, ...matrixPages], attention: [unreadMessages] }),
   ],
   config: keys,
   permissions,
   messages,
-  migrations: [createInbox, createPreference, addReaderFormat],
-  entities: [ContentRow, ItemRow, AttachmentRow, PreferenceRow],
+  migrations: [createInbox, createPreference, addReaderFormat, createPreferenceMatrix],
+  entities: [ContentRow, ItemRow, AttachmentRow, PreferenceRow, PreferenceCellRow, PreferenceDefaultRow],
   scheduledTasks: [purgeInbox],
-  setup({ services, log, provide, onStop }) {
-    const { database: db, events, http, identity, i18n: translator, storage } = services
+  setup({ plugin: { id: plugin }, services, config, log, provide, contributions, onStop }) {
+    const { database: db, events, http, identity, kernel, i18n: translator, storage, site, configCentre } = services
     const { clock } = db
     const counters = inboxMetrics(services.metrics)
     onStop(counters.stop)
-    const preferences = new UserPreferences(db, clock)
+    const terms = new PreferenceTerms({
+      categories: contributions(notificationCategory),
+      channels: contributions(preferenceChannel),
+    })
+    const preferences = new PreferenceMatrix(db, clock, terms)
+    const categories = {
+      of: (module: unknown) => terms.of(module),
+      all: () => terms.all(),
+      isFixed: (channel: string, category: string) => preferences.isFixed(channel, category),
+    }
+    const stored = () => config.get(linkKeyName)
+    const links = new SignedPreferenceLinks({
+      key: configCentre && new PluginEncryptionKey({ plugin, name: linkKeyName, centre: configCentre, stored }),
+      siteUrl: () => site?.url ?? '',
+      lifetimeMs: () => config.get('platform.notification.inbox.preference-link-lifetime'),
+      clock,
+    })
     const contents = new ContentReader({ db, translator, storage, log })
     const reader = new InboxReader(db, contents, identity)
-    const writer = new ItemWriter({ db, events, preferences, contents, metrics: counters, clock, log })
+    const writer = new ItemWriter({ db, events, preferences, categories, contents, metrics: counters, clock, log })
     const state = new ReadState({ db, events, contents, clock })
 
     provide(notificationPreferences, preferences)
+    provide(notificationCategories, categories)
+    provide(preferenceLinks, links)
     provide(inbox, {
       add: (message, options) => writer.add(message, options),
       present: (content, locale) => contents.present(content, locale),
@@ -73,6 +112,10 @@ export default definePlugin({
     })
     http.addRoutes(inboxRoutes, { reader, state })
     http.addRoutes(preferenceRoutes, { preferences })
+    http.addRoutes(matrixRoutes, { db, kernel, matrix: preferences, terms, links })
+    http.register(preferencePage({ matrix: preferences, terms, links, translator, log }), 'public', [
+      preferencePageLimit,
+    ])
     http.addRoutes(recordRoutes, { reader, contents })
     const forgetUser: Handler<{ readonly userId: number }> = async ({ payload: { userId } }, { signal }) => {
       await purgeOldRows(db, inboxRowsOfUser(userId), { signal })

@@ -25,6 +25,8 @@ export interface MailMessage {
   readonly locale?: string | undefined
   /** `https` URL for the header `List-Unsubscribe`. One `POST` request to it ends the subscription (RFC 8058). */
   readonly unsubscribeUrl?: string | undefined
+  /** `https` URL of the page on which the recipient chooses the messages to get. It is added below the text. */
+  readonly preferencesUrl?: string | undefined
 }
 
 export interface MailOptions {

@@ -48,7 +48,7 @@ const maxWordLength = 52
  * or URL.
  */
 async function composeMail(
-  { to, subject, text, html, replyTo, locale, unsubscribeUrl }: MailMessage,
+  { to, subject, replyTo, locale, unsubscribeUrl, ...written }: MailMessage,
   from: Sender,
   { messageId, dkim, more }: { messageId: string; dkim: Dkim | undefined; more: MailAnnotations['headers'] },
 ): Promise<Buffer> {
@@ -60,6 +60,7 @@ async function composeMail(
   // The library would send a subject with `=?` unchanged, and mail programs would decode it, so the subject is encoded
   // here.
   const hasEncodedWord = subject.includes('=?')
+  const { text, html } = withPreferencesLink({ ...written, locale })
   const composer = nodemailer.createTransport({ streamTransport: true, buffer: true, newline: 'windows' })
   const { message } = await composer.sendMail({
     from: { name: from.name, address: from.address },
@@ -91,6 +92,24 @@ async function composeMail(
   })
   if (!Buffer.isBuffer(message)) throw new TypeError('The mail was not composed into a buffer')
   return message
+}
+
+/** Adds the link to the preferences below the text, and before the end of the HTML document. */
+function withPreferencesLink({
+  text,
+  html,
+  locale,
+  preferencesUrl,
+}: Pick<MailMessage, 'text' | 'html' | 'locale' | 'preferencesUrl'>) {
+  if (preferencesUrl === undefined) return { text, html }
+  const label = locale?.startsWith('zh') ? '通知偏好' : 'Notification preferences'
+  const link = `<p><a href="${preferencesUrl.replaceAll('&', '&amp;').replaceAll('"', '&quot;')}">${label}</a></p>`
+  const end = html === undefined ? -1 : html.toLowerCase().lastIndexOf('</body>')
+  return {
+    text: `${text}\n\n-- \n${label}: ${preferencesUrl}\n`,
+    html:
+      html === undefined ? undefined : end < 0 ? `${html}${link}` : `${html.slice(0, end)}${link}${html.slice(end)}`,
+  }
 }
 
 interface MailSettings {
@@ -256,7 +275,8 @@ interface Fault {
 }
 
 /** Returns the first rule of `MailMessage` that a mail breaks. Addresses are not checked. */
-function problemOf({ to, subject, text, html = '', replyTo, locale, unsubscribeUrl }: MailMessage): Fault | undefined {
+function problemOf(message: MailMessage): Fault | undefined {
+  const { to, subject, text, html = '', replyTo, locale, unsubscribeUrl, preferencesUrl } = message
   const problem = (code: string, text: string) => ({ code: `mail.${code}`, text })
   if (to.length > maxRecipients) return problem('too-many-recipients', `A mail has at most ${maxRecipients} recipients`)
   if (subject.length > maxSubjectLength || !isHeaderText(subject)) {
@@ -266,7 +286,9 @@ function problemOf({ to, subject, text, html = '', replyTo, locale, unsubscribeU
     return problem('address-invalid', 'The reply address is no mail address')
   if (locale !== undefined && !/^[A-Za-z0-9-]{2,35}$/.test(locale))
     return problem('locale-invalid', 'The language is no tag')
-  if (unsubscribeUrl !== undefined && !/^https?:\/\/[\x21-\x7e]{1,900}$/.test(unsubscribeUrl)) {
+  const isUrl = (url: string | undefined) => url === undefined || /^https?:\/\/[\x21-\x7e]{1,900}$/.test(url)
+  if (!isUrl(preferencesUrl)) return problem('preferences-invalid', 'The address of the preferences is none')
+  if (!isUrl(unsubscribeUrl)) {
     return problem('unsubscribe-invalid', 'The address that ends the subscription is none')
   }
   if (text.length > maxTextLength || html.length > maxTextLength) return problem('too-large', 'The mail is too large')

@@ -7,6 +7,7 @@ import {
   key,
   type NeededConfigKeys,
   type NotificationChannel,
+  type Recipient,
 } from '@plinth/kernel'
 import {
   ProviderChoice,
@@ -154,4 +155,28 @@ export async function usersWith(
 ): Promise<ReadonlySet<number>> {
   const found = (await accounts?.findAll(userIds)) ?? []
   return new Set(found.filter((account) => account.enabled && addressOf(account) !== null).map(({ id }) => id))
+}
+
+/**
+ * Returns the addresses of recipients: of an enabled account, or of a recipient that is an address itself.
+ *
+ * @param accounts undefined in a product without users
+ * @param ofRecipient returns the address of a recipient that is not a user; undefined if it has none
+ * @param ofAccount returns the address of a user; null if there is none
+ */
+export async function addressesOf(
+  accounts: Pick<Accounts, 'findAll'> | undefined,
+  recipients: readonly Recipient[],
+  ofRecipient: (recipient: Recipient) => string | undefined,
+  ofAccount: (account: Account) => string | null,
+): Promise<ReadonlyMap<Recipient, string>> {
+  const userIds = recipients.flatMap((one) => (one.kind === 'user' ? [one.userId] : []))
+  const found = userIds.length === 0 ? [] : ((await accounts?.findAll(userIds)) ?? [])
+  const byId = new Map(found.map((account) => [account.id, account.enabled ? ofAccount(account) : null]))
+  return new Map(
+    recipients.flatMap((one) => {
+      const address = one.kind === 'user' ? byId.get(one.userId) : ofRecipient(one)
+      return address == null ? [] : [[one, address] as const]
+    }),
+  )
 }

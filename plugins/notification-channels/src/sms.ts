@@ -7,10 +7,11 @@ import {
   notificationChannel,
   omitUndefined,
   optional,
+  type Recipient,
   sendReference,
 } from '@plinth/kernel'
 import { type SmsMessage, sms } from '@plinth/sms'
-import { DriverChoice, driverKeyNames, driverKeys, usersWith } from './driver-choice.ts'
+import { addressesOf, DriverChoice, driverKeyNames, driverKeys, usersWith } from './driver-choice.ts'
 import { variableTexts } from './message-text.ts'
 
 /** Sends text messages, one recipient at a time. */
@@ -74,6 +75,11 @@ export default definePlugin({
       async ask(message, { signal, ...sent }) {
         const to = await numberOf(message)
         return to === undefined ? undefined : sms.find({ to, ...sent }, signal)
+      },
+      addresses(recipients) {
+        const numberOf = (text: string) => sms.numberOf(text) ?? text
+        const ofRecipient = (one: Recipient) => (one.kind === 'mobile' ? numberOf(one.number) : undefined)
+        return addressesOf(accounts, recipients, ofRecipient, ({ mobile }) => mobile && numberOf(mobile))
       },
       reachable: (userIds) => usersWith(accounts, userIds, ({ mobile }) => mobile),
       verify: (signal) => choice.verify((driver) => sms.verify(signal, driver)),

@@ -209,7 +209,7 @@ t.test('without a driver the channel is disabled', async (t) => {
   assertMembers(t, off.facade.channels(), [{ code: 'mail', enabled: false }])
 })
 
-t.test('marketing mails to users have an unsubscribe link that works by POST and not by GET', async (t) => {
+t.test('mails to users have an unsubscribe link of their category that works by POST and not by GET', async (t) => {
   const { server, facade, ada, web, running } = await start(t, {
     'platform.notification.channels.mail.unsubscribe-key': `${'k'.repeat(32)},${'o'.repeat(32)}`,
     'platform.site.url': 'https://shop.example',
@@ -221,7 +221,7 @@ t.test('marketing mails to users have an unsubscribe link that works by POST and
   await send('marketing', { kind: 'email', address: 'eve@example.com' })
   const [marketing, mall, stranger] = server.received.map(({ headers }) => headers)
   t.match(marketing, { 'list-unsubscribe-post': 'List-Unsubscribe=One-Click' })
-  t.notHas(mall, { 'list-unsubscribe': String })
+  t.match(mall?.['list-unsubscribe'], /token=\d+\.mall\.[\w-]{43}>$/)
   t.notHas(stranger, { 'list-unsubscribe': String }, 'an address without an account has no preferences')
   const [, url = ''] = /^<https:\/\/shop\.example(\/api\/v1\/.*)>$/.exec(marketing?.['list-unsubscribe'] ?? '') ?? []
   const wanted = () =>
@@ -250,6 +250,19 @@ t.test('marketing mails to users have an unsubscribe link that works by POST and
   t.equal((await wanted()).size, 0)
   assertMembers(t, await send('marketing'), [{ skipped: true }], 'and none are sent any more')
   assertMembers(t, await send('mall'), [{ success: true }])
+  await send('security')
+  t.notHas(server.received.at(-1)?.headers, { 'list-unsubscribe': String }, 'a required message has no link')
+
+  const [, mallUrl = ''] = /^<https:\/\/shop\.example(\/.*)>$/.exec(mall?.['list-unsubscribe'] ?? '') ?? []
+  const preferences = running.service(notificationPreferences)
+  const wants = async (channel: string, category: string) =>
+    (await preferences.wanted([ada.id], { channel, category })).size === 1
+  t.match(await web.inject({ method: 'POST', url: mallUrl }), { statusCode: 200 })
+  t.same([await wants('mail', 'mall'), await wants('sms', 'mall'), await wants('mail', 'forum')], [false, true, true])
+  // Links of earlier releases contain no category.
+  await preferences.switchOff(ada.id, 'todo')
+  t.match(await web.inject({ method: 'POST', url: url.replace('.marketing.', '.') }), { statusCode: 200 })
+  t.match(await web.inject({ method: 'POST', url: url.replace('.marketing.', '.todo.') }), { statusCode: 404 })
 })
 
 t.test('unsubscribe links are signed with the keys', async (t) => {
@@ -347,6 +360,9 @@ t.test(
     const links = first.server.received.map(({ headers }) => headers['list-unsubscribe'])
     t.match(links[0], /^<https:\/\/shop\.example\/.*>$/)
     t.equal(links[1], links[0], 'one key')
+    const text = partsOf(first.server.received[0] ?? { raw: '' })['text/plain'] ?? ''
+    const [, page = ''] = /^Buy\s+-- \s+Notification preferences: https:\/\/shop\.example(\S+)\s*$/.exec(text) ?? []
+    t.match(await first.web.inject(page), { statusCode: 200, body: /<h1>Notification preferences<\/h1>/ })
     const [, url = ''] = /^<https:\/\/shop\.example(\/.*)>$/.exec(links[0] ?? '') ?? []
     const stored = await first.running.service(database).query('select config_value from sys_config')
     t.ok(stored.length > 0)

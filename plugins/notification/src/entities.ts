@@ -86,6 +86,8 @@ export const SendLogRow = defineEntity({
     traceId: column.text(128).nullable(),
     /** `sendReference` of the idempotency key. Null in rows of earlier releases. */
     reference: column.text(40).nullable(),
+    /** Key of the address on the suppression list. Null without such a list, and for several recipients. */
+    addressKey: column.text(64).nullable(),
     /** Highest state that a provider reported after it accepted the message; see send-log/delivery-states.ts. */
     deliveryState: column.text(16).$type<DeliveryState>().nullable(),
     bounceKind: column.text(8).$type<BounceKind>().nullable(),

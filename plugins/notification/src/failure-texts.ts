@@ -18,6 +18,7 @@ export const failureTexts = {
   'notification.preparation-failed': text('The message could not be prepared', '消息准备失败'),
   'notification.recipient-missing': text('The message has no recipient', '消息没有接收人'),
   'notification.server-resting': text('The server is paused after failures', '服务器多次失败，暂缓使用'),
+  'notification.suppressed': text('The address is on the suppression list', '该地址在禁发名单中'),
   'mail.address-invalid': text('Invalid e-mail address', '邮箱地址无效'),
   'mail.address-missing': text('The recipient has no e-mail address', '接收人没有邮箱地址'),
   'mail.busy': text('The mail server is busy', '邮件服务器繁忙'),

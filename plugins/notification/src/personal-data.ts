@@ -7,7 +7,7 @@ export const notificationTables = (db: Database): readonly PersonalTable[] => [
   personalTable(db, SendLogRow, {
     title: bilingual('Sends to the user', '发给用户的发送记录'),
     owner: 'user_id',
-    omit: ['payload'],
+    omit: ['payload', 'addressKey'],
     erasure: 'removed',
     tally: sendLogCountUpdate,
   }),

@@ -30,6 +30,7 @@ import { indexScheduled } from './migrations/0010-index-scheduled.ts'
 import { linkClaim } from './migrations/0011-link-claim.ts'
 import { indexKeptMessages } from './migrations/0012-index-kept-messages.ts'
 import { addDeliveryState } from './migrations/0013-add-delivery-state.ts'
+import { addAddressKey } from './migrations/0014-add-address-key.ts'
 import { figureCharts, sendTiles } from './overview.ts'
 import { notificationTables } from './personal-data.ts'
 import { SendLogDeliveries } from './send-log/delivery-states.ts'
@@ -87,6 +88,7 @@ export default definePlugin({
     linkClaim,
     indexKeptMessages,
     addDeliveryState,
+    addAddressKey,
   ],
   entities,
   scheduledTasks: [purgeSendLog, findInterruptedSends],
@@ -152,7 +154,7 @@ export default definePlugin({
     })
 
     provide(notification, parts.notification)
-    const deliveries = db && new SendLogDeliveries({ db, events })
+    const deliveries = db && new SendLogDeliveries({ db, events, suppressions: services.suppressions })
     const unknown = deliveries && new UnknownSends({ db, clock, channels: given.channels, deliveries, log })
     provide(sendDeliveries, {
       apply: async (report) => deliveries?.apply(report),

@@ -4,7 +4,7 @@ import { http, metrics } from '@plinth/http'
 import { i18n, type Translator } from '@plinth/i18n'
 import { identity } from '@plinth/iam'
 import { idempotency } from '@plinth/idempotency'
-import { notificationPreferences } from '@plinth/inbox'
+import { notificationCategories, notificationPreferences } from '@plinth/inbox'
 import {
   asClass,
   asFunction,
@@ -20,6 +20,7 @@ import {
   tracing,
 } from '@plinth/kernel'
 import { site } from '@plinth/site'
+import { suppressions } from '@plinth/suppression'
 import { templates } from '@plinth/template'
 import { ChannelDirectory } from './channels/channel-entries.ts'
 import { ChannelOverview } from './channels/channel-overview.ts'
@@ -48,6 +49,8 @@ export const requires = {
   database: optional(database),
   events: optional(events),
   preferences: optional(notificationPreferences),
+  categories: optional(notificationCategories),
+  suppressions: optional(suppressions),
   identity: optional(identity),
   idempotency: optional(idempotency),
   i18n: optional(i18n),

@@ -6,6 +6,7 @@ import { notificationChannels } from '@plinth/notification-channels'
 import notificationLinkage from '@plinth/notification-linkage'
 import notificationRules from '@plinth/notification-rules'
 import social from '@plinth/social'
+import suppression from '@plinth/suppression'
 import { webhookProviders } from '@plinth/webhook-providers'
 
 /** Notifications on all channels and by all webhook providers, the inbox and the rules. Requires `operations`. */
@@ -18,4 +19,5 @@ export const notifications: readonly Plugin[] = [
   ...notificationChannels,
   ...webhookProviders,
   deliveryReceipts,
+  suppression,
 ]

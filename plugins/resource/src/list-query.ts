@@ -1,5 +1,6 @@
 import { selectionOf } from '@plinth/database'
 import { filterQuery, isFilterable, type ListOrder, line, listQuery, rangeQuery, sortQuery, Type } from '@plinth/http'
+import { omitUndefined } from '@plinth/kernel'
 import { type Columns, withTitle } from '@plinth/table'
 import type { Definition, ListOf, Row } from './definition.ts'
 
@@ -49,13 +50,13 @@ export function listReader(definition: Definition, list: ListOf) {
     filter,
     orderOf: ({ sort }: Row): ListOrder => sorts.parse(sort as readonly string[] | undefined),
     /** Returns the condition of the filters and of the resource. */
-    whereOf(query: Row): object {
+    async whereOf(query: Row, parts: unknown): Promise<object> {
       const equal = descriptions.flatMap(([name, { kind }]) => {
         const value = query[name]
         return value === undefined ? [] : [[name, kind === 'time' ? new Date(String(value)) : value]]
       })
       const ownQuery = Object.fromEntries(Object.keys(own).map((name) => [name, query[name]]))
-      return { $and: [Object.fromEntries(equal), where?.(ownQuery) ?? {}] }
+      return omitUndefined<Row>({ ...Object.fromEntries(equal), ...(await where?.(ownQuery, parts)) })
     },
   }
 }

@@ -86,7 +86,7 @@ export interface Hooks<S, P, Input, Before> {
 /** Schemas of query parameters. */
 export type Query = Readonly<Record<string, TSchema>>
 
-export interface ListOptions<S, Q extends Query> extends Operation {
+export interface ListOptions<S, P, Q extends Query> extends Operation {
   /**
    * Query parameters that a column must equal. An index should begin with the column. The page shows them as filters. All
    * plain columns of the response can be filtered with the parameter `filter` in addition.
@@ -100,8 +100,11 @@ export interface ListOptions<S, Q extends Query> extends Operation {
   readonly sort?: readonly PlainName<ColumnsIn<S>>[]
   /** More query parameters, for `where`. They replace the parameters of filters and search with the same name. */
   readonly query?: Q
-  /** Returns a condition of the entity manager, in addition to those of the filters and of the data scope. */
-  readonly where?: (query: Static<TObject<Q>>) => object
+  /**
+   * Returns a condition of the entity manager, in addition to those of the filters and of the data scope. A member with the
+   * name of a filter replaces the condition of the filter; the value `undefined` removes it.
+   */
+  readonly where?: (query: Static<TObject<Q>>, parts: P) => object | Promise<object>
 }
 
 export interface CreateOptions<S, P> extends Operation, Hooks<S, P, CreateIn<S>, undefined> {
@@ -122,6 +125,10 @@ export interface RemoveOptions<S, P> extends Operation, Hooks<S, P, undefined, R
    * meanwhile are skipped.
    */
   readonly bulk?: true
+  /** Label of the button on the page. Default: *Delete*. The audit still contains `delete`. */
+  readonly title?: Text
+  /** Text of the dialog; `{{name}}` is a member of the row. */
+  readonly confirm?: Text
 }
 
 export type InputIn<Input> = Input extends TSchema ? Static<Input> : undefined
@@ -191,7 +198,7 @@ export interface ResourceOptions<S, P, B, Q extends Query = Record<never, never>
   readonly errors?: NonNullable<PluginDeclaration['businessErrors']>[number] & ((...of: never) => BusinessError)
   /** Returns the condition for the rows in the data scope of a caller, if the columns of `owner` do not decide it. */
   readonly rows?: (principal: Principal, parts: P) => object | Promise<object>
-  readonly list?: ListOptions<S, Q>
+  readonly list?: ListOptions<S, P, Q>
   readonly get?: Operation
   readonly create?: CreateOptions<S, P>
   readonly change?: ChangeOptions<S, P>

@@ -208,15 +208,19 @@ class Pages {
       }),
     )
     if (options.remove === undefined) return own
+    const { title, confirm } = options.remove
     const remove: PageAction = {
       ...deletion,
+      ...(title && { label: localizedOf(title) }),
       operation: this.#operation('remove'),
       params: { id: { field: 'id' } },
       ...(this.#hasVersion && { query: sent }),
       confirm:
-        name === undefined
-          ? irrevocable
-          : bilingual(`{{${name}}} will be deleted. You cannot undo this.`, `将删除 {{${name}}}，此操作无法撤销。`),
+        confirm !== undefined
+          ? localizedOf(confirm)
+          : name === undefined
+            ? irrevocable
+            : bilingual(`{{${name}}} will be deleted. You cannot undo this.`, `将删除 {{${name}}}，此操作无法撤销。`),
     }
     return [...own, remove]
   }

@@ -120,7 +120,7 @@ class Routes {
         const { query } = request
         const search = { text: String(query['keyword'] ?? ''), properties: list.search ?? [] }
         const find: Parameters<typeof listResponse>[2] = async (window) => {
-          const found = await store.find(reader.whereOf(query), window, search)
+          const found = await store.find(await reader.whereOf(query, parts.parts), window, search)
           return { ...found, items: await this.#viewsOf(found.items, request, parts) }
         }
         return listResponse(query, reader.orderOf(query), find, reader.range, reader.filter)

@@ -105,6 +105,8 @@ export interface Sms {
   readonly reportingDrivers: readonly string[]
   /** Configuration keys that this plugin and the configured driver need. */
   needs(): NeededConfigKeys
+  /** Returns the number of `SmsMessage.to` in E.164 format; undefined for an impossible number. */
+  numberOf(to: string): string | undefined
   /**
    * Checks whether a driver can send, if its provider offers a check. The result and the errors are those of
    * `NotificationChannel.verify`.

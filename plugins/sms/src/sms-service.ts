@@ -93,9 +93,13 @@ export class SmsService implements Sms {
     return (await chosen.verify?.(signal)) ?? ['configuration']
   }
 
+  numberOf(to: string): string | undefined {
+    return internationalNumber(to, this.#parts.countryCode())
+  }
+
   async find({ to, ...sent }: SentSms, signal: AbortSignal): Promise<ProviderReport | undefined> {
-    const { drivers, countryCode, log } = this.#parts
-    const number = internationalNumber(to, countryCode())
+    const { drivers, log } = this.#parts
+    const number = this.numberOf(to)
     if (number === undefined) return undefined
     for (const code of this.drivers) {
       try {
@@ -109,7 +113,7 @@ export class SmsService implements Sms {
   }
 
   async send(message: SmsMessage, signal: AbortSignal): Promise<DeliveryOutcome> {
-    const { drivers, driver: configured, countryCode, log } = this.#parts
+    const { drivers, driver: configured, log } = this.#parts
     const code = message.driver ?? configured()
     const driver = drivers.get(code)
     if (driver === undefined || !driver.isConfigured()) {
@@ -118,7 +122,7 @@ export class SmsService implements Sms {
         code === '' ? 'No SMS driver is configured' : `The SMS driver "${code}" is not configured`,
       )
     }
-    const to = internationalNumber(message.to, countryCode())
+    const to = this.numberOf(message.to)
     if (to === undefined) return rejection('number-refused', 'The number is no telephone number')
     if (signal.aborted)
       return { outcome: 'deferred', errorCode: 'sms.aborted', errorMessage: 'Given up before sending' }

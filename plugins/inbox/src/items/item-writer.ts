@@ -6,13 +6,13 @@ import { Counter, type Registry } from 'prom-client'
 import {
   type AddItemsResult,
   type AddOptions,
-  categoryOf,
   type InboxMessage,
   maxUsersPerCreatedEvent,
   type NotificationPreferences,
   notificationCreated,
 } from '../contract.ts'
 import { AttachmentRow, ContentRow, ItemRow } from '../entities.ts'
+import type { NotificationCategories } from '../preferences/categories.ts'
 import type { ContentReader, StoredContent } from './content-reader.ts'
 import { type CheckedMessage, checkMessage } from './message-check.ts'
 
@@ -60,6 +60,7 @@ interface ItemWriterDependencies {
   readonly db: Database
   readonly events: Events
   readonly preferences: NotificationPreferences
+  readonly categories: Pick<NotificationCategories, 'of'>
   readonly contents: ContentReader
   readonly metrics: InboxMetrics
   readonly clock: Pick<Clock, 'now'>
@@ -103,7 +104,7 @@ export class ItemWriter {
     stored: StoredContent | undefined,
   ): Promise<AddedChunk> {
     if (isWanted) return { ...(await this.#write(checked, userIds, stored)), skipped: 0 }
-    const category = categoryOf(checked.jump.module)
+    const { code: category } = this.#parts.categories.of(checked.jump.module)
     const wanted = await this.#parts.preferences.wanted(userIds, { channel: 'database', category })
     const unwanted = userIds.filter((userId) => !wanted.has(userId))
     const skipped = unwanted.length === 0 ? 0 : this.#skip(checked, 'preference', unwanted)
@@ -112,8 +113,8 @@ export class ItemWriter {
   }
 
   #skip({ messageId, jump }: CheckedMessage, reason: SkipReason, userIds: readonly number[]): number {
-    const { db, log, metrics } = this.#parts
-    const [category, count] = [categoryOf(jump.module), userIds.length]
+    const { db, log, metrics, categories } = this.#parts
+    const [category, count] = [categories.of(jump.module).code, userIds.length]
     db.afterCommit(() => {
       metrics.skipped(reason, count)
       log.debug(

@@ -1,9 +1,10 @@
 import { type Database, insertMissingRows } from '@plinth/database'
 import { type Clock, formats, omitUndefined } from '@plinth/kernel'
 import { LRUCache } from 'lru-cache'
-import type { Category, NotificationPreferences, PreferenceQuery, ReaderFormat } from '../contract.ts'
+import { categories, type NotificationPreferences, type PreferenceQuery, type ReaderFormat } from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import { PreferenceRow } from '../entities.ts'
+import { declaredDefault, type PreferenceTerms } from './categories.ts'
 
 /** Numbers of values that one statement may contain, so that few distinct statements are prepared. */
 const sizes = [1, 10, 100, 1_000] as const
@@ -109,7 +110,7 @@ const columnOfSwitch = {
   mallEnabled: 'mall_enabled',
   marketingEnabled: 'marketing_enabled',
 } as const
-type Switch = keyof typeof columnOfSwitch
+export type Switch = keyof typeof columnOfSwitch
 const switches = Object.keys(columnOfSwitch) as Switch[]
 const allOn = Object.fromEntries(switches.map((name) => [name, true])) as Record<Switch, boolean>
 
@@ -137,23 +138,50 @@ interface QuietRow {
 export class UserPreferences implements NotificationPreferences {
   readonly #db: Database
   readonly #clock: Pick<Clock, 'now'>
+  readonly #terms: Pick<PreferenceTerms, 'find'>
 
-  constructor(db: Database, clock: Pick<Clock, 'now'>) {
+  constructor(db: Database, clock: Pick<Clock, 'now'>, terms: Pick<PreferenceTerms, 'find'>) {
     this.#db = db
     this.#clock = clock
+    this.#terms = terms
   }
 
   async wanted(userIds: readonly number[], { channel, category }: PreferenceQuery): Promise<ReadonlySet<number>> {
+    const declared = this.#terms.find(category)
+    if (declared?.required === true) return new Set(userIds)
     const columns = switchesOf(channel, category).map((one) => columnOfSwitch[one])
     const isOff = columns.map((column) => `${column} = ?`).join(' or ')
-    const wanted = new Set(userIds)
+    const cell = [channel, category]
+    let fallback = declared === undefined || declaredDefault(declared, channel)
+    let isLocked = false
+    const off = new Set<number>()
+    const decided = new Map<number, boolean>()
     for (const { places, values } of inClauseLists(userIds)) {
-      const rows = await this.#db.query<{ user_id: unknown }>(
-        `select user_id from notification_preference where user_id in (${places}) and (${isOff})`,
-        [...values, ...columns.map(() => false)],
+      const switchedOff =
+        isOff === ''
+          ? ''
+          : `select user_id, 'off' as kind, false as enabled from notification_preference
+             where user_id in (${places}) and (${isOff}) union all `
+      const rows = await this.#db.query<{ user_id: unknown; kind: string; enabled: unknown }>(
+        `${switchedOff}select user_id, 'cell' as kind, enabled from notification_preference_cell
+         where user_id in (${places}) and channel = ? and category = ?
+         union all select 0, case when locked then 'locked' else 'default' end, enabled
+         from notification_preference_default where channel = ? and category = ?`,
+        [...(isOff === '' ? [] : [...values, ...columns.map(() => false)]), ...values, ...cell, ...cell],
       )
-      for (const { user_id } of rows) wanted.delete(Number(user_id))
+      for (const { user_id, kind, enabled } of rows) {
+        if (kind === 'off') off.add(Number(user_id))
+        else if (kind === 'cell') decided.set(Number(user_id), Boolean(enabled))
+        else {
+          fallback = Boolean(enabled)
+          isLocked = kind === 'locked'
+        }
+      }
     }
+    if (isLocked) return new Set(fallback ? userIds : [])
+    const isPlain = fallback && decided.size === 0
+    const wanted = new Set(isPlain ? userIds : userIds.filter((userId) => decided.get(userId) ?? fallback))
+    for (const userId of off) wanted.delete(userId)
     return wanted
   }
 
@@ -218,13 +246,19 @@ export class UserPreferences implements NotificationPreferences {
       throw businessError('locale-unknown', { params: { locale }, data: { field: 'locale' } })
     const updatedAt = new Date(this.#clock.now())
     await this.#db.transactional(async (em) => {
-      await insertMissingRows(this.#db, PreferenceRow, 'userId', [{ ...allOn, userId, updatedAt }])
+      await this.ensureRow(userId)
       await em.nativeUpdate(PreferenceRow, { userId }, { ...given, ...hours, updatedAt })
     })
     return this.get(userId)
   }
 
-  async switchOff(userId: number, category: Category): Promise<void> {
+  /** Adds the row of a user who has none, with everything on. */
+  protected async ensureRow(userId: number): Promise<void> {
+    const updatedAt = new Date(this.#clock.now())
+    await insertMissingRows(this.#db, PreferenceRow, 'userId', [{ ...allOn, userId, updatedAt }])
+  }
+
+  async switchOff(userId: number, category: string): Promise<void> {
     await this.save(userId, { [`${category}Enabled`]: false })
   }
 
@@ -233,9 +267,14 @@ export class UserPreferences implements NotificationPreferences {
   }
 }
 
-function switchesOf(channel: string, category: Category): readonly Switch[] {
+/** Returns the switches of a category and a channel. Those that a plugin declares have none. */
+export function switchesOf(channel: string, category: string): readonly Switch[] {
   const ofChannel = Object.hasOwn(switchOfChannel, channel) ? switchOfChannel[channel] : undefined
-  return [`${category}Enabled`, ...(ofChannel === undefined ? [] : [ofChannel])]
+  const ofCategory = `${category}Enabled`
+  return [
+    ...(categories.some((one) => one === category) ? [ofCategory as Switch] : []),
+    ...(ofChannel === undefined ? [] : [ofChannel]),
+  ]
 }
 
 const written = (minutes: number) =>

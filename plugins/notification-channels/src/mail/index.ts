@@ -1,6 +1,6 @@
 import { http } from '@plinth/http'
 import { accounts } from '@plinth/iam'
-import { categoryOf, notificationPreferences } from '@plinth/inbox'
+import { moduleOf, notificationCategories, notificationPreferences, preferenceLinks } from '@plinth/inbox'
 import {
   type DeliveryOutcome,
   definePlugin,
@@ -11,13 +11,15 @@ import {
   notificationChannel,
   omitUndefined,
   optional,
+  type Recipient,
   redact,
   secretsOf,
 } from '@plinth/kernel'
 import { type MailDelivery, mail } from '@plinth/mail'
 import { site } from '@plinth/site'
+import { suppressions } from '@plinth/suppression'
 import { configCentre, declarePluginKey, PluginEncryptionKey } from '@plinth/system-config'
-import { DriverChoice, driverKeyNames, driverKeys, usersWith } from '../driver-choice.ts'
+import { addressesOf, DriverChoice, driverKeyNames, driverKeys, usersWith } from '../driver-choice.ts'
 import { lineControls } from '../message-text.ts'
 import { UnsubscribeLinks, unsubscribeLimit, unsubscribeRoutes } from './unsubscribe.ts'
 
@@ -36,6 +38,9 @@ export default definePlugin({
     http: optional(http),
     site: optional(site),
     preferences: optional(notificationPreferences),
+    categories: optional(notificationCategories),
+    preferenceLinks: optional(preferenceLinks),
+    suppressions: optional(suppressions),
     configCentre: optional(configCentre),
   },
   contributes: [notificationChannel],
@@ -77,7 +82,7 @@ export default definePlugin({
     }),
   },
   setup({ plugin: { id: plugin }, services, config, clock, log, contribute }) {
-    const { mail, accounts, http, site, preferences } = services
+    const { mail, accounts, http, site, preferences, categories, preferenceLinks, suppressions } = services
     const own =
       services.configCentre &&
       new PluginEncryptionKey({
@@ -88,8 +93,9 @@ export default definePlugin({
       })
     const configured = () => config.get(keyName).split(',').filter(Boolean)
     const links = new UnsubscribeLinks({ configured, own, siteUrl: () => site?.url ?? '' })
-    if (http !== undefined && preferences !== undefined) {
-      http.register(unsubscribeRoutes({ links, preferences, log }), 'public', [unsubscribeLimit])
+    if (http !== undefined && preferences !== undefined && categories !== undefined) {
+      const parts = { links, preferences, categories, suppressions, log }
+      http.register(unsubscribeRoutes(parts), 'public', [unsubscribeLimit])
     }
 
     const choice = new DriverChoice({
@@ -112,16 +118,27 @@ export default definePlugin({
       }
       return undefined
     }
-    /** Returns an unsubscribe link for a marketing mail. Only users have preferences that the link can change. */
-    const linkFor = async ({ userId }: Target, { attributes, id: messageId }: NotificationMessage) => {
-      if (userId === undefined || preferences === undefined) return undefined
-      if (categoryOf(attributes['module']) !== 'marketing') return undefined
+    /**
+     * Returns the links of a mail that the recipient can switch off: one that ends the mails of its category, and for a user
+     * one to all preferences. Without an account, the plugin `suppression` stores that an address gets no more mails.
+     */
+    const linksFor = async ({ userId, address }: Target, message: NotificationMessage) => {
+      const { attributes, secretVariables = [], id: messageId } = message
+      const { code: category, isRequired } = categories?.of(moduleOf(attributes)) ?? { code: '', isRequired: true }
+      if (isRequired || secretVariables.length > 0) return {}
       try {
-        return await links.linkFor(userId)
+        if (await categories?.isFixed('mail', category)) return {}
+        const addressKey = userId === undefined ? await suppressions?.keyOf('mail', address) : undefined
+        const subscriber = userId !== undefined ? { userId } : addressKey !== undefined ? { addressKey } : undefined
+        if (subscriber === undefined) return {}
+        return {
+          unsubscribeUrl: await links.linkFor({ subscriber, category }),
+          preferencesUrl: userId === undefined ? undefined : await preferenceLinks?.urlFor(userId),
+        }
       } catch (error) {
-        // The mail is sent without the link. An operator must fix the key.
-        log.error({ reason: errorReason(error), messageId }, 'a marketing mail has no unsubscribe link')
-        return undefined
+        // The mail is sent without the links. An operator must fix the key.
+        log.error({ reason: errorReason(error), messageId }, 'a mail has no unsubscribe link')
+        return {}
       }
     }
 
@@ -146,7 +163,7 @@ export default definePlugin({
           text,
           html,
           locale: tagOf(locale),
-          unsubscribeUrl: await linkFor(target, message),
+          ...(await linksFor(target, message)),
         }
         return choice.run(signal, async (requested) => {
           const { driver, messageId, deliveries } = await mail.send(letter, {
@@ -156,6 +173,10 @@ export default definePlugin({
           })
           return outcomeOf(deliveries[0], { provider: driver, messageId, secrets: secretsOf(message) })
         })
+      },
+      addresses(recipients) {
+        const ofRecipient = (one: Recipient) => (one.kind === 'email' ? one.address : undefined)
+        return addressesOf(accounts, recipients, ofRecipient, ({ email }) => email)
       },
       reachable: (userIds) => usersWith(accounts, userIds, ({ email }) => email),
       verify: (signal) => choice.verify((driver) => mail.verify(signal, driver)),

@@ -1,14 +1,24 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { type HttpServer, rateLimited } from '@plinth/http'
-import type { NotificationPreferences } from '@plinth/inbox'
+import type { NotificationCategories, NotificationPreferences } from '@plinth/inbox'
 import { errorReason, isBusinessError } from '@plinth/kernel'
+import type { Suppressions } from '@plinth/suppression'
 import type { PluginEncryptionKey } from '@plinth/system-config'
 
 const unsubscribePath = '/api/v1/notifications/unsubscribe'
 
-const category = 'marketing'
+/** Category of the links of earlier releases, whose token contains none. */
+const earlierCategory = 'marketing'
 
 type Key = string | Buffer
+
+/** Recipient of a mail: a user, or the key of an address without an account (see `Suppressions.keyOf`). */
+export type Subscriber = { readonly userId: number } | { readonly addressKey: string }
+
+interface Subscription {
+  readonly subscriber: Subscriber
+  readonly category: string
+}
 
 interface LinkDependencies {
   /** Configured keys. The first one signs new links. Links that any of them signed are accepted. */
@@ -19,7 +29,8 @@ interface LinkDependencies {
 }
 
 /**
- * Creates and checks links that stop marketing mails. A link is valid as long as its key, because users open old mails.
+ * Creates and checks links that stop the mails of one category. A link is valid as long as its key, because users open old
+ * mails. Nobody can create the link of another recipient without the key.
  */
 export class UnsubscribeLinks {
   readonly #parts: LinkDependencies
@@ -33,56 +44,68 @@ export class UnsubscribeLinks {
    *
    * @throws if the generated key cannot be read or created
    */
-  async linkFor(userId: number): Promise<string | undefined> {
+  async linkFor({ subscriber, category }: Subscription): Promise<string | undefined> {
     const { configured, own, siteUrl } = this.#parts
     const site = siteUrl()
     if (!site.startsWith('https://')) return undefined
     const key = configured()[0] ?? (await own?.get())
     if (key === undefined) return undefined
-    return `${site}${unsubscribePath}?token=${userId}.${macOf(key, userId)}`
+    const subject = String('userId' in subscriber ? subscriber.userId : subscriber.addressKey)
+    return `${site}${unsubscribePath}?token=${subject}.${category}.${macOf(key, category, subject)}`
   }
 
-  /** Returns the user of a token; undefined if the token has no valid signature. */
-  async userOf(token: string): Promise<number | undefined> {
-    const [, id = '', mac = ''] = /^([1-9]\d{0,15})\.([\w-]{43})$/.exec(token) ?? []
+  /** Returns recipient and category of a token; undefined if the token has no valid signature. */
+  async subscriptionOf(token: string): Promise<Subscription | undefined> {
+    const [, subject = '', category = earlierCategory, mac = ''] =
+      /^([1-9]\d{0,15}|[\da-f]{64})(?:\.([a-z][a-z\d-]{0,63}))?\.([\w-]{43})$/.exec(token) ?? []
     // Avoids reading the key for a malformed token.
     if (mac === '') return undefined
-    const userId = Number(id)
     const { configured, own } = this.#parts
     const made = await own?.find()
     const keys: readonly Key[] = [...configured(), ...(made === undefined ? [] : [made])]
     const given = Buffer.from(mac)
     const isSigned = keys.some((key) => {
-      const own = Buffer.from(macOf(key, userId))
+      const own = Buffer.from(macOf(key, category, subject))
       return own.length === given.length && timingSafeEqual(own, given)
     })
-    return isSigned && Number.isSafeInteger(userId) ? userId : undefined
+    if (!isSigned) return undefined
+    if (subject.length === 64) return { subscriber: { addressKey: subject }, category }
+    const userId = Number(subject)
+    return Number.isSafeInteger(userId) ? { subscriber: { userId }, category } : undefined
   }
 }
 
-const macOf = (key: Key, userId: number) =>
-  createHmac('sha256', key).update(`unsubscribe:${category}:${userId}`).digest('base64url')
+const macOf = (key: Key, category: string, subject: string) =>
+  createHmac('sha256', key).update(`unsubscribe:${category}:${subject}`).digest('base64url')
 
 const largestBody = 1_024
 
 /** Mail services fetch links for many users, so the limit is high, but it stops guessing. */
 export const unsubscribeLimit = rateLimited({ maxAttempts: 120, windowSeconds: 60, keyStrategy: 'IP_ROUTE' })
 
-const page = (text: string, form = '') =>
-  `<!doctype html><html><head><meta charset="utf-8"><meta name="robots" content="noindex"><title>${text}</title></head>` +
-  `<body><p>${text}</p>${form}</body></html>`
+const page = (text: string, more = '') =>
+  `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="robots" content="noindex">` +
+  `<meta name="viewport" content="width=device-width,initial-scale=1"><title>${text}</title></head>` +
+  `<body><main><h1>${text}</h1>${more}</main></body></html>`
 
-/** Mail scanners open links, so the page asks for confirmation. */
+/**
+ * Mail scanners open links, so the page asks for confirmation. It contains no link to the preferences, because whoever has this
+ * link, which never expires, could then subscribe the recipient again.
+ */
 const question = page(
   'End these mails? · 停止接收此类邮件？',
   '<form method="post"><button type="submit">End them · 停止接收</button></form>',
 )
 
 const later = 'Please try again later. · 请稍后再试。'
+const invalid = 'This link does not hold. · 链接无效。'
 
 interface RouteDependencies {
   readonly links: UnsubscribeLinks
   readonly preferences: Pick<NotificationPreferences, 'switchOff'>
+  readonly categories: Pick<NotificationCategories, 'isFixed'>
+  /** Undefined without the plugin `suppression`. Links for addresses are then invalid. */
+  readonly suppressions: Pick<Suppressions, 'unsubscribe'> | undefined
   readonly log: { error(about: object, text: string): void }
 }
 
@@ -92,7 +115,14 @@ type Register = Extract<Parameters<HttpServer['register']>[0], (app: never, opti
  * Routes of the link: the page that a user opens, and the `POST` request of mail programs (RFC 8058, 3.1: a form,
  * without cookies or sign-in).
  */
-export function unsubscribeRoutes({ links, preferences, log }: RouteDependencies): Register {
+export function unsubscribeRoutes(parts: RouteDependencies): Register {
+  const { links, preferences, categories, suppressions, log } = parts
+  const unsubscribe = ({ subscriber, category }: Subscription) => {
+    if ('addressKey' in subscriber) return suppressions?.unsubscribe('mail', subscriber.addressKey, category)
+    // As in earlier releases, the category marketing is switched off on all channels.
+    return preferences.switchOff(subscriber.userId, category, category === earlierCategory ? undefined : 'mail')
+  }
+  const isFixed = ({ category }: Subscription) => categories.isFixed('mail', category)
   return async (app) => {
     app.addContentTypeParser(
       ['application/x-www-form-urlencoded', 'multipart/form-data'],
@@ -106,22 +136,28 @@ export function unsubscribeRoutes({ links, preferences, log }: RouteDependencies
       if (!isBusinessError(error) || error.code !== '429') throw error
       return reply.code(429).type(html).send(page(later))
     })
+    const subscriptionOf = async (query: { token?: unknown }) => {
+      const found = await links.subscriptionOf(String(query.token))
+      return found !== undefined && 'addressKey' in found.subscriber && suppressions === undefined ? undefined : found
+    }
     app.get<{ Querystring: { token?: unknown } }>(unsubscribePath, async ({ query }, reply) => {
-      const known = (await links.userOf(String(query.token))) !== undefined
+      const found = await subscriptionOf(query)
       return reply
-        .code(known ? 200 : 404)
+        .code(found === undefined ? 404 : 200)
         .type(html)
         .header('cache-control', 'no-store')
         .header('referrer-policy', 'no-referrer')
-        .send(known ? question : page('This link does not hold. · 链接无效。'))
+        .send(found === undefined ? page(invalid) : question)
     })
     app.post<{ Querystring: { token?: unknown } }>(unsubscribePath, async ({ query }, reply) => {
-      const userId = await links.userOf(String(query.token))
-      if (userId === undefined) return reply.code(404).type(html).send(page('This link does not hold. · 链接无效。'))
+      const found = await subscriptionOf(query)
+      if (found === undefined) return reply.code(404).type(html).send(page(invalid))
       try {
-        await preferences.switchOff(userId, category)
+        if (await isFixed(found))
+          return reply.code(409).type(html).send(page('These mails are required. · 此类邮件为必需邮件，无法停止。'))
+        await unsubscribe(found)
       } catch (error) {
-        log.error({ reason: errorReason(error), userId }, 'a user could not be unsubscribed')
+        log.error({ reason: errorReason(error), category: found.category }, 'a recipient could not be unsubscribed')
         return reply.code(503).type(html).send(page(later))
       }
       return reply.code(200).type(html).send(page('You get no more of these mails. · 您将不再收到此类邮件。'))

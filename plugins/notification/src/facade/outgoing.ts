@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Circuits } from '@plinth/coordination'
-import { categoryOf, moduleOf, type NotificationPreferences } from '@plinth/inbox'
+import { categoryOf, moduleOf, type NotificationCategories, type NotificationPreferences } from '@plinth/inbox'
 import {
   type ChannelTarget,
   type Clock,
@@ -16,8 +16,10 @@ import {
   secretsOf,
   type Tracer,
 } from '@plinth/kernel'
+import type { CheckedAddress, Suppressions } from '@plinth/suppression'
 import type { SendResult } from '../contract.ts'
 import { businessError, notificationError } from '../declarations.ts'
+import { describeRecipient } from '../masking.ts'
 import type { MessageRenderer } from '../rendering.ts'
 import type { RecordedSend, RenderedSubject } from '../send-log/row.ts'
 import { ChannelCalls, timedOut } from './channel-calls.ts'
@@ -50,6 +52,8 @@ export interface OutgoingDependencies {
   readonly settings: NotificationSettings
   readonly rendering: MessageRenderer
   readonly preferences: Pick<NotificationPreferences, 'wanted'> | undefined
+  readonly categories: Pick<NotificationCategories, 'of'> | undefined
+  readonly suppressions: Pick<Suppressions, 'check'> | undefined
   readonly meter: SendMeter | undefined
   readonly tracer?: Tracer | undefined
   /** Returns a hint for operators in the language of the site. */
@@ -65,6 +69,8 @@ export interface PreparedSend {
   /** The original message, without recipients who do not want it. */
   readonly source: NotificationMessage
   readonly shown: RenderedSubject
+  /** Recipients whose address gets no such message. The channel is not called for them. */
+  readonly suppressed?: ReadonlyMap<Recipient, CheckedAddress> | undefined
 }
 interface Refused {
   readonly result: SendResult
@@ -141,11 +147,13 @@ export class OutgoingMessages {
       return rejected('notification.recipient-missing', `The message has no recipient of the kinds ${kinds}`)
     }
     let recipients: readonly Recipient[]
+    let checked: ReadonlyMap<Recipient, CheckedAddress> | undefined
     try {
       recipients = hasUsers(message) ? await this.#wanting(code, message) : message.recipients
+      checked = await this.#checked(code, channel, { ...message, recipients })
     } catch (error) {
       this.#logThrown(code, message, error)
-      const text = 'The preferences of the recipients could not be read; the log says why'
+      const text = 'The preferences or addresses of the recipients could not be checked; the log says why'
       return rejected('notification.preparation-failed', text, { outcome: 'deferred' })
     }
     try {
@@ -155,7 +163,8 @@ export class OutgoingMessages {
       const source = recipients.length === message.recipients.length ? message : { ...message, recipients }
       const filled = rendering.fill(source, code, channel.traits)
       const rendered = filled instanceof Promise ? await filled : filled
-      return { code, channel, message: rendered, source, shown: { subject: subjectOf(rendered) } }
+      const shown = { subject: subjectOf(rendered), addressKeys: checked && mapValues(checked, ({ key }) => key) }
+      return { code, channel, message: rendered, source, shown, suppressed: checked }
     } catch (error) {
       const reason: unknown = Object(error).reason
       if (typeof reason === 'string')
@@ -171,15 +180,51 @@ export class OutgoingMessages {
     const { preferences } = this.#parts
     if (preferences === undefined) return recipients
     const userIds = recipients.flatMap((recipient) => ('userId' in recipient ? [recipient.userId] : []))
-    const wanted = await preferences.wanted(userIds, { channel, category: categoryOf(moduleOf(attributes)) })
+    const wanted = await preferences.wanted(userIds, { channel, category: this.#categoryOf(attributes).code })
     return recipients.filter((recipient) => !('userId' in recipient) || wanted.has(recipient.userId))
   }
 
+  #categoryOf(attributes: NotificationMessage['attributes']): ReturnType<NotificationCategories['of']> {
+    const module = moduleOf(attributes)
+    return this.#parts.categories?.of(module) ?? { code: categoryOf(module), isRequired: false }
+  }
+
+  /** Looks up the addresses of the recipients on the suppression list, with one query. Undefined without a list. */
+  async #checked(
+    code: string,
+    channel: NotificationChannel,
+    { recipients, attributes, secretVariables = [] }: NotificationMessage,
+  ): Promise<ReadonlyMap<Recipient, CheckedAddress> | undefined> {
+    const { suppressions } = this.#parts
+    if (suppressions === undefined || channel.addresses === undefined || channel.traits.recipients !== 'each') return
+    const addresses = await channel.addresses(recipients)
+    if (addresses.size === 0) return
+    const category = this.#categoryOf(attributes)
+    // A message with a secret is a code or a link that its recipient has asked for.
+    const isRequired = category.isRequired || secretVariables.length > 0
+    const query = { channel: code, addresses: [...addresses.values()], category: category.code, isRequired }
+    const found = await suppressions.check(query)
+    return new Map(
+      [...addresses].flatMap(([recipient, address]) => {
+        const one = found.get(address)
+        return one === undefined ? [] : [[recipient, one] as const]
+      }),
+    )
+  }
+
   /**
-   * Calls a channel. Every error of the channel becomes a result. If the server rests after several timeouts, the channel
-   * is not called.
+   * Calls a channel. Every error of the channel becomes a result. If the server rests after several timeouts, or if the
+   * address of the only recipient is suppressed, the channel is not called.
    */
-  call(prepared: PreparedSend, send: Omit<RecordedSend, 'message'>, signal?: AbortSignal): Promise<SendResult> {
+  async call(prepared: PreparedSend, send: Omit<RecordedSend, 'message'>, signal?: AbortSignal): Promise<SendResult> {
+    const [recipient] = prepared.message.recipients
+    const reason = recipient && prepared.suppressed?.get(recipient)?.reason
+    if (reason !== undefined) {
+      const text = `${describeRecipient(recipient as Recipient)} is on the suppression list: ${reason}`
+      const result = failedSendResult(prepared.code, prepared.message, 'notification.suppressed', text)
+      this.#logFailure(result, prepared.message)
+      return result
+    }
     const attributes = { 'plinth.channel': prepared.code, 'plinth.attempt': send.attempt }
     return inSpan(this.#parts.tracer, 'notification send', { kind: 'producer', attributes }, async (span) => {
       const result = await this.#call(prepared, send, signal)
@@ -288,6 +333,9 @@ export function targetOf(channel: NotificationChannel, message: NotificationMess
     return undefined
   }
 }
+
+const mapValues = <K, V, R>(map: ReadonlyMap<K, V>, of: (value: V) => R): ReadonlyMap<K, R> =>
+  new Map([...map].map(([key, value]) => [key, of(value)]))
 
 const hasUsers = ({ recipients }: NotificationMessage) => recipients.some((recipient) => 'userId' in recipient)
 

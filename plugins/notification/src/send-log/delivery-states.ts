@@ -1,6 +1,7 @@
 import { type Database, firstIdAt } from '@plinth/database'
 import type { Events } from '@plinth/events'
 import { fitTextToColumn, omitUndefined } from '@plinth/kernel'
+import type { Suppressions } from '@plinth/suppression'
 import { type DeliveryReport, type DeliveryState, deliveryStates, type SendDeliveries } from '../contract.ts'
 import { SendLogRow, type SendLogState } from '../entities.ts'
 import { changeCounts, changeMessageCounts, countsByKind, sendLogKindOf } from './counts.ts'
@@ -25,13 +26,17 @@ type Dependencies = {
   readonly db: Database
   readonly events: Pick<Events, 'publish' | 'isHandled'> | undefined
 }
+type DeliveryDependencies = Dependencies & {
+  /** Is told about bounces, complaints and deliveries, in their transaction. */
+  readonly suppressions: Pick<Suppressions, 'report'> | undefined
+}
 type StoredDelivery = Pick<SendLogRow, 'status' | 'channel' | 'provider' | 'deliveryState' | 'createdAt'>
 
 export class SendLogDeliveries implements Omit<SendDeliveries, 'askProviders'> {
-  readonly #parts: Dependencies
+  readonly #parts: DeliveryDependencies
   readonly #expected: Parameters<SendDeliveries['expect']>[0][] = []
 
-  constructor(parts: Dependencies) {
+  constructor(parts: DeliveryDependencies) {
     this.#parts = parts
   }
 
@@ -40,7 +45,7 @@ export class SendLogDeliveries implements Omit<SendDeliveries, 'askProviders'> {
   }
 
   apply(report: DeliveryReport): Promise<number | undefined> {
-    const { db } = this.#parts
+    const { db, suppressions } = this.#parts
     return db.transactional(async (em) => {
       const row = await this.#find(report)
       if (row === undefined) return undefined
@@ -60,6 +65,9 @@ export class SendLogDeliveries implements Omit<SendDeliveries, 'askProviders'> {
             deliveryDetail: isHigher && detail !== undefined ? fitTextToColumn(detail, 255) : undefined,
           }) as object,
         )
+        const { id: sendLogId, channel, addressKey, userId, recipients } = row
+        const about = { sendLogId, channel, userId: userId ?? null, address: recipients[0] ?? '', at }
+        if (addressKey != null) await suppressions?.report({ ...about, key: addressKey, state, bounce })
       }
       await resolveUnknown(this.#parts, { ...row, deliveryState: isHigher ? state : row.deliveryState })
       return row.id

@@ -1,6 +1,6 @@
 import { LockMode } from '@mikro-orm/core'
 import type { Database, RowOf } from '@plinth/database'
-import { fitTextToColumn, type NotificationMessage, secretsOf, sendReference } from '@plinth/kernel'
+import { fitTextToColumn, type NotificationMessage, type Recipient, secretsOf, sendReference } from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
 import type { SendLogRow, SendLogState } from '../entities.ts'
 import { describeRecipient, secretAttributeValues } from '../masking.ts'
@@ -67,8 +67,10 @@ type Mask = (text: string, more?: Iterable<unknown>) => string
 
 const shownRecipients = 20
 
-/** The subject as recipients see it. */
-export type RenderedSubject = Pick<NotificationMessage, 'subject'>
+/** The subject as recipients see it, and the keys of the recipients' addresses on the suppression list. */
+export interface RenderedSubject extends Pick<NotificationMessage, 'subject'> {
+  readonly addressKeys?: ReadonlyMap<Recipient, string> | undefined
+}
 
 /**
  * Returns the row of a send that has not started. Its texts contain no secrets of the message or the configuration.
@@ -114,6 +116,7 @@ export function createSendingRow(
     notificationId: delivery?.notificationId ?? null,
     traceId: typeof traceId === 'string' ? text(traceId, 128) : null,
     reference: sendReference(idempotencyKey),
+    addressKey: addressKeyOf(recipients, shown),
     deliveryState: null,
     bounceKind: null,
     deliveryTimes: null,
@@ -121,6 +124,9 @@ export function createSendingRow(
     createdAt: now,
   }
 }
+
+const addressKeyOf = ([recipient, ...others]: readonly Recipient[], { addressKeys }: RenderedSubject): string | null =>
+  (recipient !== undefined && others.length === 0 ? addressKeys?.get(recipient) : undefined) ?? null
 
 /** Returns the row of a send with its result. Its texts contain no secrets, even if the provider repeated them. */
 export function createFinishedRow(
