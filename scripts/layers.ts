@@ -62,6 +62,7 @@ export const layers: readonly Layer[] = [
       'notification-rules',
       'notification-channels',
       'delivery-receipts',
+      'digest',
       'webhook-providers',
       'notification-linkage',
       'money',

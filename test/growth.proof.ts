@@ -107,6 +107,9 @@ t.test('no purge blocks the event loop, whatever its table contains', { timeout:
       delivery_receipt: { receipt_id: "'r' || n", status: "'applied'", occurred_at: time, created_at: time },
       delivery_receipt_confirmation: { url_hash: "'h' || n", url: "'u'", created_at: time },
     },
+    'digest.purge': {
+      digest: { generation: 'n', state: "'sent'", closed_at: time, data: "'{}'", attributes: "'{}'" },
+    },
     'webhooks.purge': {
       webhook_delivery: { status: "'delivered'", created_at: time, next_at: time, body: "'{}'", attempt_log: "'[]'" },
     },
