@@ -28,6 +28,7 @@ const preview = adminDetail('getAdminDigestsDefinitionsById', (it) => ({
   title: text('Preview', '预览'),
   name: 'code',
   param: 'id',
+  sections: [],
   actions: [
     it.action('postAdminDigestsDefinitionsByIdPreview', {
       label: text('Preview', '预览'),

@@ -20,7 +20,7 @@ export const collectedMessages = pluginWith<MessageParts>().resource(Digest, {
   },
   get: { access: viewDigests },
   actions: {
-    'send-now': {
+    sendNow: {
       access: manageDigests,
       title: ['Send now', '立即发送'],
       confirm: [
@@ -29,7 +29,7 @@ export const collectedMessages = pluginWith<MessageParts>().resource(Digest, {
       ],
       throws: ['digest.not-open', 'digest.definition-missing'],
       when: { state: 'open' },
-      set: {},
+      set: { state: 'sent' },
       async inTransaction({ row, parts }) {
         if (!(await parts.closer.close(row.id, { isByOperator: true }))) throw businessError('not-open')
       },
@@ -41,7 +41,7 @@ export const collectedMessages = pluginWith<MessageParts>().resource(Digest, {
       tone: 'danger',
       throws: ['digest.not-open'],
       when: { state: 'open' },
-      set: {},
+      set: { state: 'discarded' },
       async inTransaction({ row, parts }) {
         if (!(await parts.closer.discard(row.id))) throw businessError('not-open')
       },

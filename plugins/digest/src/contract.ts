@@ -49,6 +49,8 @@ export interface DeclaredDigest {
 
 export const declaredDigests = extensionPoint<DeclaredDigest>('digest.declared', {
   from: '@plinth/digest',
+  // A plugin that declares digests may also require the service `digests`.
+  live: true,
   names: shape.dotted,
   shape: shape.object<DeclaredDigest>(
     { subject: shape.text, content: shape.text },

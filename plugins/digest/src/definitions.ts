@@ -7,8 +7,10 @@ export const root = '/api/v1/admin/digests'
 
 const contentReasons = ['digest.text-missing', 'digest.slots-missing', 'digest.window-too-long']
 
+type Content = { readonly [K in keyof Definition]?: Definition[K] | undefined }
+
 /** @throws BusinessError "400" with the reasons in `contentReasons` */
-function assertContent({ template, content, kind, slots, windowSeconds, maxSeconds }: Partial<Definition>): void {
+function assertContent({ template, content, kind, slots, windowSeconds, maxSeconds }: Content): void {
   const isText = (text: string | null | undefined) => text != null && text.trim() !== ''
   if (!isText(template) && !isText(content)) throw businessError('text-missing', { data: { field: 'content' } })
   if (kind === 'slots' && slots?.length === 0) throw businessError('slots-missing', { data: { field: 'slots' } })
@@ -16,7 +18,7 @@ function assertContent({ template, content, kind, slots, windowSeconds, maxSecon
     throw businessError('window-too-long', { data: { field: 'maxSeconds' } })
 }
 
-const defaults = { kind: 'fixed', slots: [], windowSeconds: 3_600, maxSeconds: 86_400 } as const
+const defaults: Content = { kind: 'fixed', slots: [], windowSeconds: 3_600, maxSeconds: 86_400 }
 
 /** Digests as operators define them. An open digest keeps its window, and its message follows the latest definition. */
 export const definitions = pluginWith<{ readonly database: Database }>().resource(Definition, {
@@ -28,12 +30,12 @@ export const definitions = pluginWith<{ readonly database: Database }>().resourc
   create: {
     access: manageDefinitions,
     throws: contentReasons,
-    prepare: ({ input }) => assertContent({ ...defaults, ...(input as Partial<Definition>) }),
+    prepare: ({ input }) => assertContent({ ...defaults, ...(input as Content) }),
   },
   change: {
     access: manageDefinitions,
     throws: contentReasons,
-    prepare: ({ input, before }) => assertContent({ ...before, ...(input as Partial<Definition>) }),
+    prepare: ({ input, before }) => assertContent({ ...before, ...(input as Content) }),
   },
   actions: {
     enable: {

@@ -48,7 +48,7 @@ t.test('digests are removed after their retention', async (t) => {
       const { running, digests, define, close, db } = await startDigests(t, await sqlite(), { clock, config })
       await define('news')
       await digests.add({ digest: 'news', userIds: [11] })
-      await clock.advance(3_600_000)
+      clock.shiftWallClock(3_600_000)
       await close()
       clock.shiftWallClock(3 * 86_400_000)
       const purge = running.scheduledTasks.find(({ name }) => name === 'digest.purge')

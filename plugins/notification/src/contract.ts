@@ -54,8 +54,8 @@ export interface CancelOptions {
 export interface CancelResult {
   /** Number of messages of which nothing was sent. */
   readonly cancelled: number
-  /** Messages of which parts had begun. These parts end normally. Other parts of the message do not begin. */
-  readonly tooLate: readonly { readonly id: number; readonly messageId: string; readonly begunParts: number }[]
+  /** Messages of which a send had begun. Parts that have begun end normally. Other parts of the message do not begin. */
+  readonly tooLate: readonly { readonly id: number; readonly messageId: string }[]
 }
 
 export interface EnqueuedMessage {

@@ -131,21 +131,17 @@ export class MessageKeys {
     await em.nativeUpdate(NotificationRow, { ...where, state: 'sending' }, ended)
   }
 
-  /** A second call returns the same result, because it counts the parts that had begun. */
+  /** A second call returns the same result, because no further send begins. */
   async #resultOf(em: Statements, cancelHash: string): Promise<CancelResult> {
     const options = { fields: ['id', 'messageId'], orderBy: { id: 'desc' }, limit: maxCovered } as const
     const messages = await em.find(NotificationRow, { cancelHash }, options)
-    const begun = await this.#db.query<{ id: unknown; parts: unknown }>(
-      `select p.notification_id as id, count(*) as parts from notification_message m
-       join notification_message_part p on p.notification_id = m.id
-       where m.cancel_hash = ? and m.id >= ? group by p.notification_id`,
+    const sent = await this.#db.query<{ id: unknown }>(
+      `select m.id from notification_message m where m.cancel_hash = ? and m.id >= ?
+         and exists (select 1 from notification_send_log l where l.notification_id = m.id)`,
       [cancelHash, messages.at(-1)?.id ?? 0],
     )
-    const partsOf = new Map(begun.map(({ id, parts }) => [exactInteger(id), exactInteger(parts)]))
-    const tooLate = messages.flatMap(({ id, messageId }) => {
-      const begunParts = partsOf.get(id) ?? 0
-      return begunParts === 0 ? [] : [{ id, messageId, begunParts }]
-    })
+    const begun = new Set(sent.map(({ id }) => exactInteger(id)))
+    const tooLate = messages.filter(({ id }) => begun.has(id)).map(({ id, messageId }) => ({ id, messageId }))
     return { cancelled: messages.length - tooLate.length, tooLate }
   }
 

@@ -88,7 +88,6 @@ const scheduled = adminList('getAdminNotificationScheduledMessages', (row) => ({
         it.count('cancelled', { title: text('Cancelled', '已取消') }),
         it.rows('tooLate', (row) => [
           row.reference('id', { labels: 'notification.message', page: 'notification.message' }),
-          row.count('begunParts', { title: text('Begun parts', '已开始的部分') }),
         ]),
       ],
     }),

@@ -249,7 +249,7 @@ export const messageRoutes = [
     },
     response: Type.Object({
       cancelled: Type.Integer({ minimum: 0, description: 'Number of messages of which nothing was sent.' }),
-      tooLate: Type.Array(Type.Object({ id, messageId: text, begunParts: count })),
+      tooLate: Type.Array(Type.Object({ id, messageId: text })),
     }),
     reasons: ['notification.key-unknown', 'notification.cancel-expiry-invalid'],
     async handler(request, { keys, kernel }) {
