@@ -63,6 +63,7 @@ export const layers: readonly Layer[] = [
       'notification-rules',
       'notification-channels',
       'delivery-receipts',
+      'digest',
       'webhook-providers',
       'notification-linkage',
       'money',

@@ -94,6 +94,14 @@ export const proofs: Readonly<Record<string, Proof>> = {
     paths: ['plugins/{delivery-receipts,notification,mail,events}/src/**', 'plugins/delivery-receipts/test/**'],
     files: ['plugins/delivery-receipts/test/receipts.proof.ts'],
   },
+  digests: {
+    proves:
+      'Every item is in exactly one digest, in order, over 25 kills on each database, with two instances, quiet hours and changed time zones.',
+    minutes: 4,
+    group: 1,
+    paths: ['plugins/{digest,notification}/src/**', 'test/digest/**'],
+    files: ['test/digest/streams.proof.ts'],
+  },
   installer: {
     proves:
       'The installer works in a browser, on the command line and through restarts, also if a database or Redis is not available.',

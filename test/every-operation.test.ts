@@ -18,7 +18,7 @@ import { callFactors } from './every-operation/factors.ts'
 import { callInstallation, callInstaller, installToken } from './every-operation/install.ts'
 import { assertListQueriesApply, type Operation } from './every-operation/list-queries.ts'
 import { LostResponses } from './every-operation/lost-responses.ts'
-import { callMessages, callRules, callTasks } from './every-operation/messages.ts'
+import { callDigests, callMessages, callRules, callTasks } from './every-operation/messages.ts'
 import { callRecovery, callUserOperations } from './every-operation/people.ts'
 import { callProviders } from './every-operation/providers.ts'
 import { type Scene, startScene } from './every-operation/scene.ts'
@@ -40,6 +40,11 @@ const exceptions: Readonly<Record<string, string>> = {
   ]),
   'POST /api/v1/notifications/preferences/link':
     'It needs an https address of the site: plugins/inbox/test/matrix.test.ts.',
+  ...exceptionOf('It needs an item of another plugin: plugins/digest/test/digest.test.ts.', [
+    'GET /api/v1/admin/digests/messages/{id}',
+    'POST /api/v1/admin/digests/messages/{id}/send-now',
+    'POST /api/v1/admin/digests/messages/{id}/discard',
+  ]),
   'GET /api/v1/ws': 'It opens a WebSocket: plugins/notification-channels/test/websocket.test.ts.',
   'POST /api/v1/admin/scheduler/clock/confirm':
     'It needs a clock that differs from the time of the database: plugins/scheduler/test/clock.test.ts.',
@@ -140,6 +145,7 @@ t.test('the generated client calls every operation of the quickstart', { timeout
     callRules,
     callTasks,
     callMessages,
+    callDigests,
     callMall,
     callMoney,
     callPoints,

@@ -111,6 +111,9 @@ t.test('no purge blocks the event loop, whatever its table contains', { timeout:
       suppression: { address_key: "'k' || n", reason: "'soft-bounce'", since: time, ends_at: time },
       suppression_soft_bounce: { address_key: "'k' || n", times: "'[]'", updated_at: time },
     },
+    'digest.purge': {
+      digest: { generation: 'n', state: "'sent'", closed_at: time, data: "'{}'", attributes: "'{}'" },
+    },
     'webhooks.purge': {
       webhook_delivery: { status: "'delivered'", created_at: time, next_at: time, body: "'{}'", attempt_log: "'[]'" },
     },

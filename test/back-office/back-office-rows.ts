@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { database } from '@plinth/database'
 import { until } from '@plinth/dev/testing'
 import { createDatabase, startMigrated, type TestDialect } from '@plinth/dev/testing/database'
+import { digests } from '@plinth/digest'
 import { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import { accounts } from '@plinth/iam'
@@ -166,6 +167,13 @@ export async function startWithRows(
     channels: ['database'],
     recipientUserIds: [anna.id],
   })
+
+  // Collects items of a digest.
+  await root('POST', 'admin/digests/definitions', { code: 'new-orders', content: 'New orders', channels: ['database'] })
+  for (const n of [1, 2]) {
+    const item = { subjectKey: 'tea', itemKey: `order ${n}`, data: { n } }
+    await running.service(digests).add({ digest: 'new-orders', userIds: [anna.id], ...item })
+  }
 
   // Fills the shop: it sells goods and awards points.
   await root('POST', 'admin/member-points/rules', {

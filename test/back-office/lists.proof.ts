@@ -20,6 +20,7 @@ const lists = [...running.contributions(adminPages).values()].filter(
 /** Lists that show a time but have no time filter, each with the reason. */
 const withoutRange: Readonly<Record<string, string>> = {
   'backup.backups': 'few are kept, the newest first',
+  'digest.digests': 'few rows, found by code',
   'iam.own-api-tokens': 'a person has few tokens at a time',
   'iam.own-sessions': 'a person has few sessions at a time',
   'iam.roles': 'few rows, in the order of their names',

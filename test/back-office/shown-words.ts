@@ -66,6 +66,11 @@ const allowed: readonly Allowed[] = [
     reason: 'sources are named as in the configuration, and ids and reports are those of the provider',
   },
   {
+    view: 'digest.',
+    text: /^[a-z0-9.-]+$|^messages\.[\w.-]+$|^[a-z]{3,5} \d\d:\d\d$/,
+    reason: 'digests and subjects have codes, texts are message keys, and times of day are written as in the API',
+  },
+  {
     view: 'backup.',
     text: /^\d{4}-\d\d-\d\dT[\d-]+Z$/,
     reason: 'the id of a backup is the name of its directory, which commands take',

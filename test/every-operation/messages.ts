@@ -59,6 +59,8 @@ export async function callMessages({ admin, user, userId, idOf }: Scene): Promis
   const scheduled = await assertSuccess(admin.GET('/api/v1/admin/notification/scheduled-messages'))
   const waiting = { path: { id: scheduled.items[0]?.id ?? 0 } }
   await assertSuccess(admin.POST('/api/v1/admin/notification/messages/{id}/cancel', { params: waiting }))
+  const remembered = { key: 'order-7', before: true, expiresAt: notBefore }
+  await assertSuccess(admin.POST('/api/v1/admin/notification/messages/cancel', { body: remembered }))
   await assertSuccess(admin.GET('/api/v1/notifications'))
   await assertSuccess(admin.GET('/api/v1/notifications/{id}', { params: { path: { id: idOf('NotificationRow') } } }))
   await assertSuccess(admin.GET('/api/v1/notification-read-receipts'))
@@ -108,4 +110,20 @@ export async function callMessages({ admin, user, userId, idOf }: Scene): Promis
   await assertSuccess(admin.GET('/api/v1/notification-send-logs/summary'))
   await assertSuccess(admin.GET('/api/v1/admin/notification/send-figures'))
   await assertSuccess(admin.GET('/api/v1/notification-send-logs/{id}', { params: log }))
+}
+
+/** Calls the operations on digests. */
+export async function callDigests({ admin }: Scene): Promise<void> {
+  const path = '/api/v1/admin/digests/definitions'
+  const body = { code: 'orders', content: '{{count}} orders' }
+  const { id } = await assertSuccess(admin.POST(path, { body }))
+  const params = { path: { id } }
+  await assertSuccess(admin.GET(path))
+  await assertSuccess(admin.GET(`${path}/{id}`, { params }))
+  await assertSuccess(admin.PUT(`${path}/{id}`, { params, body: { itemsShown: 5 } }))
+  await assertSuccess(admin.POST(`${path}/{id}/preview`, { params, body: { itemCount: 16 } }))
+  await assertSuccess(admin.POST(`${path}/{id}/disable`, { params, body: {} }))
+  await assertSuccess(admin.POST(`${path}/{id}/enable`, { params, body: {} }))
+  await assertSuccess(admin.DELETE(`${path}/{id}`, { params }))
+  await assertSuccess(admin.GET('/api/v1/admin/digests/messages'))
 }

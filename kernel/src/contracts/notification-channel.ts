@@ -55,6 +55,11 @@ export interface NotificationMessage {
   readonly timeZone?: string
   /** Name of the language and time zone that the recipients have chosen. Absent if the message does not depend on them. */
   readonly readerGroup?: string
+  /**
+   * The message replaces an earlier one with the same key on devices that can do this. Of two messages, the one with the
+   * larger `at` (milliseconds since the epoch) applies.
+   */
+  readonly replacement?: { readonly key: string; readonly at: number }
 }
 
 /** Returns the values of the secret variables of a message as texts. */

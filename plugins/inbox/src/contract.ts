@@ -188,6 +188,11 @@ export interface AddOptions {
   readonly signal?: AbortSignal
   /** True if the caller has just checked that all users want the message on the channel `database`. */
   readonly isWanted?: boolean
+  /**
+   * Time of the message, in milliseconds since the epoch, if it replaces an earlier one with the same id: the item of the
+   * user gets the new content and is unread again. An older message changes nothing. Attachments are not replaced.
+   */
+  readonly replacedAt?: number
 }
 
 /** Inboxes of users. Only `add` writes items, and it respects the preferences of users. */

@@ -14,9 +14,11 @@ import { hasNoText, missingTextError } from './message-text.ts'
 /**
  * Returns the id by which the inbox detects duplicates. A message to many users is sent in parts, whose idempotency
  * keys start with the message id. All parts of a group of readers use the same id, so that they share one stored
- * content. The id of a group begins with the id of the message, by which the inbox finds all of its contents.
+ * content. The id of a group begins with the id of the message, by which the inbox finds all of its contents. Messages that
+ * replace each other have the same id.
  */
-function messageIdOf({ id, readerGroup }: NotificationMessage, idempotencyKey: string): string {
+function messageIdOf({ id, readerGroup, replacement }: NotificationMessage, idempotencyKey: string): string {
+  if (replacement !== undefined) return `replaced/${replacement.key}`
   const messageId = idempotencyKey.startsWith(`${id}/`) ? id : idempotencyKey
   if (readerGroup === undefined) return messageId
   const hash = createHash('sha256').update(`${messageId} ${readerGroup}`).digest('hex')
@@ -54,7 +56,7 @@ export default definePlugin({
         const userIds = message.recipients.flatMap((recipient) => (recipient.kind === 'user' ? [recipient.userId] : []))
         if (userIds.length === 0)
           return { outcome: 'rejected', errorCode: 'recipient-missing', errorMessage: 'The message is for no user' }
-        const { subject, content, secretVariables = [], attributes } = message
+        const { subject, content, secretVariables = [], attributes, replacement } = message
         const open = Object.entries(message.variables).filter(([name]) => !secretVariables.includes(name))
         const messageId = messageIdOf(message, idempotencyKey)
         if (hasNoText(message)) return { outcome: 'rejected', ...missingTextError }
@@ -62,7 +64,7 @@ export default definePlugin({
           const variables = Object.fromEntries(open)
           await services.inbox.add(
             { messageId, subject, content, variables, attributes, userIds },
-            { signal, isWanted },
+            { signal, isWanted, ...(replacement && { replacedAt: replacement.at }) },
           )
           return { outcome: 'accepted', messageId }
         } catch (error) {

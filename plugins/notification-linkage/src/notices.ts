@@ -22,6 +22,8 @@ export interface Notice {
   readonly variables: Readonly<Record<string, string | number>>
   /** Attributes of the message. The inbox derives from them what the notice opens. */
   readonly attributes: Readonly<Record<string, unknown>>
+  /** Notices of this kind can be collected in a digest. `data`: values of one item, in addition to the variables. */
+  readonly collected?: { readonly subjectKey: string; readonly data: Readonly<Record<string, string>> } | undefined
 }
 
 /** A kind of event with its notice. `noticeOf` returns undefined if nobody is notified. */
@@ -48,12 +50,20 @@ interface OfTopic {
   readonly topicId: number
   readonly topicTitle: string
   readonly userId: number
+  readonly userName?: string | undefined
 }
 const ofTopic = (userId: number, { topicId, topicTitle, userId: actorId }: OfTopic, more: object = {}): Notice => ({
   userId,
   actorId,
   variables: { topicTitle },
   attributes: { module: 'forum', topicId, ...more },
+})
+
+/** Events whose notices can be collected. The code of the digest is the id of the event. */
+export const collectedEvents: readonly EventRef[] = [forumTopicLiked, forumTopicFavorited, forumReplyLiked]
+const asItem = (notice: Notice, subject: number, { userName = '' }: Pick<OfTopic, 'userName'>): Notice => ({
+  ...notice,
+  collected: { subjectKey: String(subject), data: { name: userName } },
 })
 
 const fromPerson = <T extends { fromUserId: number; fromUserName?: string; toUserId: number }>(ref: EventRef<T>) =>
@@ -76,11 +86,12 @@ export const noticeKinds: readonly NoticeKind[] = [
     const notice = ofTopic(event.topicAuthorId, event, { sourceType: 'reply', sourceId: String(event.replyId) })
     return { ...notice, variables: { ...notice.variables, preview: event.preview ?? '' } }
   }),
-  kind(forumTopicLiked, (event) => ofTopic(event.topicAuthorId, event)),
-  kind(forumTopicFavorited, (event) => ofTopic(event.topicAuthorId, event)),
-  kind(forumReplyLiked, (event) =>
-    ofTopic(event.replyAuthorId, event, { sourceType: 'reply', sourceId: String(event.replyId) }),
-  ),
+  kind(forumTopicLiked, (event) => asItem(ofTopic(event.topicAuthorId, event), event.topicId, event)),
+  kind(forumTopicFavorited, (event) => asItem(ofTopic(event.topicAuthorId, event), event.topicId, event)),
+  kind(forumReplyLiked, (event) => {
+    const reply = { sourceType: 'reply', sourceId: String(event.replyId) }
+    return asItem(ofTopic(event.replyAuthorId, event, reply), event.replyId, event)
+  }),
   kind(forumReportStatusChanged, (event) =>
     isProcessed(event)
       ? {

@@ -1,3 +1,4 @@
+import type { Digests } from '@plinth/digest'
 import type { Identity, Principal } from '@plinth/iam'
 import { isBusinessError, type Logger } from '@plinth/kernel'
 import type { Notification } from '@plinth/notification'
@@ -14,6 +15,8 @@ interface AlertCommand {
   readonly variables: Readonly<Record<string, string | number | boolean | null>>
   readonly attributes: Readonly<Record<string, unknown>>
   readonly saver: RuleSaver | undefined
+  /** Code of the digest that collects the alert, unless it is escalated. */
+  readonly digest: string | undefined
   /** True if earlier messages had no effect. The alert then ignores quiet hours. */
   readonly isEscalated: boolean
 }
@@ -43,6 +46,8 @@ const unknownSaver: Principal = {
 
 interface SenderDependencies {
   readonly notification: Pick<Notification, 'enqueue'>
+  /** Undefined in a product without digests. */
+  readonly digests: Digests | undefined
   readonly identity: Pick<Identity, 'assertInScope' | 'principalOf' | 'reachedOf'>
   readonly log: Logger
 }
@@ -58,14 +63,19 @@ export class AlertSender {
    * Sends an alert in the current transaction. Skips and logs recipients outside the data scope of the saver of the rule,
    * such as deleted users.
    *
-   * @returns id of the message; undefined if no recipient remains
+   * @returns id of the message, or null if a digest collects the alert; undefined if no recipient remains
    */
-  async send(command: AlertCommand): Promise<number | undefined> {
+  async send(command: AlertCommand): Promise<number | null | undefined> {
     const { code, dedupeKey, channels, subject, content, locale, variables, attributes, isEscalated } = command
     const userIds = await this.#inScope(command)
     if (userIds.length === 0) return undefined
     const recipients = userIds.map((userId) => ({ kind: 'user' as const, userId }))
     const about = { ...attributes, dedupeKey, ruleCode: code }
+    const { digests } = this.#parts
+    if (command.digest !== undefined && !isEscalated && digests !== undefined) {
+      const item = { digest: command.digest, userIds, subjectKey: dedupeKey, data: variables, attributes: about }
+      if ((await digests.add(item)) !== 'off') return null
+    }
     const draft = { subject, content, variables, recipients, attributes: about }
     const options = { channels, priority: isEscalated ? ('critical' as const) : ('normal' as const) }
     const { id } = await this.#parts.notification.enqueue(locale === undefined ? draft : { ...draft, locale }, options)

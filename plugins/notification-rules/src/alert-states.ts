@@ -166,11 +166,11 @@ export class AlertStates {
   }
 
   /**
-   * Stores the message and the times of an alert. @param recount true if the next count starts after this message
+   * Stores the message, unless a digest collects it, and the times of an alert. @param recount true if the next count starts after this message
    */
   async remember(
     stateKey: string,
-    messageId: number,
+    messageId: number | null,
     { lastSentAt, unresolvedSince, lastEscalatedAt }: AlertState,
     recount: boolean,
   ) {

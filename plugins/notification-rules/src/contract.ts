@@ -31,6 +31,8 @@ export interface NotificationRule {
   readonly channels: readonly string[]
   readonly recipientUserIds: readonly number[]
   readonly escalation: Escalation
+  /** Code of the digest that collects the messages. Escalated messages are sent immediately. */
+  readonly digest?: string | undefined
 }
 
 /**

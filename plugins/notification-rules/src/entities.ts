@@ -25,6 +25,8 @@ export const Rule = table(
     escalationDedupeWindowMs: c.bigint().nullable(),
     escalationChannels: codes,
     escalationRecipientUserIds: userIds,
+    /** Code of the digest that collects the messages. */
+    digest: c.text(128).nullable(),
     /**
      * User who saved the rule last, with the data scope at that time. Alerts only reach recipients in this scope. Null in
      * rules of earlier releases, whose alerts reach all recipients.

@@ -36,6 +36,7 @@ export function normalizeRule(input: RuleInput): NotificationRule {
       channels: codesOf(escalation.channels ?? []),
       recipientUserIds: [...new Set(escalation.recipientUserIds ?? [])],
     },
+    digest: input.digest || undefined,
   }
 }
 

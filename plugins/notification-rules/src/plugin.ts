@@ -1,6 +1,7 @@
 import { backOffice, labelSources } from '@plinth/admin'
 import { asyncTasks } from '@plinth/async-task'
 import { database, type WithDatabase } from '@plinth/database'
+import { digests } from '@plinth/digest'
 import { events } from '@plinth/events'
 import { http, metrics } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
@@ -18,6 +19,7 @@ import { AlertStateRow, Rule, ruleTables } from './entities.ts'
 import { createRules } from './migrations/0001-create-rules.ts'
 import { indexAlertCodes } from './migrations/0002-index-alert-codes.ts'
 import { followOutcomes } from './migrations/0003-follow-outcomes.ts'
+import { addDigest } from './migrations/0004-add-digest.ts'
 import { RaisedEvents, RuleCache, ruleMetrics } from './raised-events.ts'
 import { ruleExport, ruleExporter } from './rule-export.ts'
 import { ruleOperations } from './rule-operations.ts'
@@ -43,6 +45,7 @@ export default definePlugin({
     i18n: optional(i18n),
     metrics: optional(metrics),
     preferences: optional(notificationPreferences),
+    digests: optional(digests),
   },
   provides: [notificationRules],
   contributes: [
@@ -53,7 +56,7 @@ export default definePlugin({
   ],
   config: keys,
   permissions: ruleOperations.permissions,
-  migrations: [createRules, indexAlertCodes, followOutcomes],
+  migrations: [createRules, indexAlertCodes, followOutcomes, addDigest],
   entities: [Rule.entity, AlertStateRow],
   scheduledTasks: [purge],
   messages,
@@ -68,6 +71,7 @@ export default definePlugin({
       i18n,
       metrics,
       preferences,
+      digests,
     } = services
     const { clock } = db
     const cache = new RuleCache((code) => rules.findByCode(code), clock)
@@ -80,7 +84,7 @@ export default definePlugin({
       notification,
       log,
       states: new AlertStates(db, clock, log),
-      sender: new AlertSender({ notification, identity, log }),
+      sender: new AlertSender({ notification, digests, identity, log }),
       quietMs: () => config.get('platform.notification.rules.quiet-period'),
       count: (outcome) => judged?.count(outcome),
     })

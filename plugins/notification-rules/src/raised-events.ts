@@ -165,6 +165,7 @@ export class RaisedEvents implements NotificationRules {
       variables: { code: rule.code, count: event.count, occurredAt, ...raised.variables },
       attributes: { module: categoryOf(rule.code), event: rule.code, ...raised.attributes },
       saver: rule.saver,
+      digest: rule.digest,
       isEscalated: decision.outcome === 'escalated',
     })
     if (messageId === undefined) return rejected('no-recipients', dedupeKey)

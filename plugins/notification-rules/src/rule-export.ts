@@ -59,6 +59,7 @@ const values: Readonly<Record<string, (rule: RuleView) => string | number | bool
   escalationDedupeWindow: ({ escalation }) => escalation.dedupeWindow,
   escalationChannels: ({ escalation }) => escalation.channels.join(', '),
   escalationRecipientUserIds: ({ escalation }) => escalation.recipientUserIds.join(', '),
+  digest: ({ digest }) => digest,
   version: ({ version }) => version,
   updatedAt: ({ updatedAt }) => updatedAt,
   updatedBy: ({ updatedBy }) => updatedBy,

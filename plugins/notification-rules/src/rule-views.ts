@@ -1,4 +1,4 @@
-import { count, currentVersion, id, instant, nullable, Type, text, version } from '@plinth/http'
+import { count, currentVersion, id, instant, line, nullable, Type, text, version } from '@plinth/http'
 import type { Translator } from '@plinth/i18n'
 import type { Static } from 'typebox'
 import type { RuleRow } from './entities.ts'
@@ -45,6 +45,9 @@ const ruleMembers = {
   silenceWindow: window('Seconds of silence after a message, per deduplication key. 0 or less: none.'),
   channels: channels('Codes of channels, ignoring case and duplicates. Empty: `database`.'),
   recipientUserIds: recipients('Ids of users who are notified, ignoring duplicates. Empty: nobody.'),
+  digest: Type.Optional(
+    nullable(line(128), { description: 'Code of the digest that collects the messages. Null or empty: none.' }),
+  ),
   escalation: Type.Optional(
     Type.Object({
       enabled: Type.Optional(Type.Boolean()),
@@ -85,6 +88,7 @@ export const ruleView = Type.Object({
   channels: codes,
   recipientUserIds: Type.Array(id),
   escalation: Type.Object({ ...escalationView, recipientUserIds: Type.Array(id) }),
+  digest: nullable(text),
   version: currentVersion,
   createdAt: instant,
   updatedAt: instant,
@@ -111,6 +115,7 @@ export const viewOfRule = (rule: RuleRow): RuleView => ({
     channels: rule.escalationChannels,
     recipientUserIds: rule.escalationRecipientUserIds,
   },
+  digest: rule.digest ?? null,
   version: rule.version,
   createdAt: rule.createdAt.toISOString(),
   updatedAt: rule.updatedAt.toISOString(),

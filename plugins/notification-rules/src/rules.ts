@@ -145,6 +145,7 @@ function columnsOf({ escalation, ...rule }: NotificationRule) {
     escalationDedupeWindowMs: escalation.dedupeWindowMs ?? null,
     escalationChannels: [...escalation.channels],
     escalationRecipientUserIds: [...escalation.recipientUserIds],
+    digest: rule.digest ?? null,
   }
 }
 
@@ -174,5 +175,6 @@ function ruleOf(row: RuleRow): NotificationRule {
       channels: row.escalationChannels,
       recipientUserIds: row.escalationRecipientUserIds,
     },
+    digest: row.digest ?? undefined,
   }
 }

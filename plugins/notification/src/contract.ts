@@ -8,7 +8,7 @@ import {
 } from '@plinth/kernel'
 
 /** A message without its id, which the service assigns. A subject, a content or a template is required. */
-export type MessageDraft = Partial<Omit<NotificationMessage, 'id' | 'valueRanges'>>
+export type MessageDraft = Partial<Omit<NotificationMessage, 'id' | 'valueRanges' | 'replacement'>>
 
 export interface SendOptions {
   /** A channel that is idempotent sends only one message for a key. Default: the assigned id of the message. */
@@ -33,6 +33,29 @@ export interface EnqueueOptions {
   readonly notBefore?: number
   /** `critical` messages ignore quiet hours. Default: `normal`. */
   readonly priority?: 'normal' | 'critical'
+  /** 1 to 200 characters. `Notification.cancel` cancels all messages with this key. */
+  readonly cancelKey?: string
+  /**
+   * 1 to 200 characters, for a message with at most one recipient. The message replaces earlier messages to the recipient
+   * with the same key: those that are queued are cancelled, and an inbox item is updated in place. A mail or a text message
+   * that was already sent stays.
+   */
+  readonly replaceKey?: string
+}
+
+export interface CancelOptions {
+  /** True: also cancels messages with this key that are enqueued later, until `expiresAt`. */
+  readonly before?: boolean
+  /** Milliseconds since the epoch, at most 30 days ahead. Required with `before`. */
+  readonly expiresAt?: number
+}
+
+/** Result of a cancellation. It covers the 1,000 newest messages of the key. A second call returns the same result. */
+export interface CancelResult {
+  /** Number of messages of which nothing was sent. */
+  readonly cancelled: number
+  /** Messages of which a send had begun. Parts that have begun end normally. Other parts of the message do not begin. */
+  readonly tooLate: readonly { readonly id: number; readonly messageId: string }[]
 }
 
 export interface EnqueuedMessage {
@@ -121,6 +144,13 @@ export interface Notification {
    * @throws PlinthError `PLINTH_NOTIFICATION_NO_QUEUE`
    */
   progressOf(id: number): Promise<MessageProgress>
+  /**
+   * Cancels the enqueued messages with this `cancelKey`. Joins the current transaction.
+   *
+   * @throws BusinessError "404" `notification.key-unknown` if no message has the key, unless `before` is true; "400"
+   *   `notification.cancel-expiry-invalid`; RangeError for a key out of range; PlinthError `PLINTH_NOTIFICATION_NO_QUEUE`
+   */
+  cancel(key: string, options?: CancelOptions): Promise<CancelResult>
   /** Returns the loaded channels, sorted by code. */
   channels(): readonly ChannelInfo[]
 }

@@ -12,8 +12,10 @@ export const messages = { en, 'zh-CN': zhCN }
 
 export const businessError = defineBusinessErrors('notification', en.notification, {
   'attribute-refused': '400',
+  'cancel-expiry-invalid': '400',
   'channel-not-found': '404',
   'channel-unknown': '400',
+  'key-unknown': '404',
   'message-begun': '409',
   'message-empty': '400',
   'message-not-found': '404',
@@ -66,7 +68,12 @@ export const audited: Readonly<Record<string, AuditTexts>> = {
   'notification-message': {
     title: text('Message', '消息'),
     page: 'notification.message',
-    actions: { cancel: text('Cancel', '取消发送') },
+    actions: { cancel: text('Cancel', '取消发送'), 'cancel-key': text('Cancel by key', '按键取消发送') },
+    facts: {
+      key: { title: text('Key', '键') },
+      cancelled: { title: text('Cancelled', '已取消') },
+      tooLate: { title: text('Too late', '已来不及') },
+    },
   },
   'notification-channel': {
     title: text('Channel', '渠道'),

@@ -109,8 +109,8 @@ export const SendLogCountRow = defineEntity({
 })
 
 /**
- * States of a message. `finished`: every part of the message has ended, successfully or not. `cancelled`: an operator
- * has cancelled the message before its first part began.
+ * States of a message. `finished`: every part of the message has ended, successfully or not. `cancelled`: parts that had
+ * not begun are not sent.
  */
 export const messageStates = ['queued', 'sending', 'finished', 'cancelled'] as const
 export type MessageState = (typeof messageStates)[number]
@@ -130,11 +130,16 @@ export const NotificationRow = defineEntity({
     { properties: ['createdAt', 'id'] },
     { properties: ['userId', 'id'] },
     { properties: ['orgId', 'id'] },
+    { properties: ['cancelHash', 'id'] },
+    { properties: ['replaceHash', 'state'] },
   ],
   properties: {
     id: column.primaryKey(),
     messageId: column.text(36),
     idempotencyHash: column.text(64).nullable(),
+    /** Keys by which a later call cancels or replaces the message, see delivery/message-keys.ts. */
+    cancelHash: column.text(64).nullable(),
+    replaceHash: column.text(64).nullable(),
     /** Claim of the idempotency key of the call that sent the message; see `Idempotency.current`. */
     claimId: column.id().nullable(),
     subject: column.text(500),
@@ -189,4 +194,19 @@ export const NotificationPartRow = defineEntity({
   },
 })
 
-export const entities = [SendLogRow, SendLogCountRow, NotificationRow, NotificationPartRow]
+/** A key by which messages are cancelled or replaced, see delivery/message-keys.ts. */
+export const MessageKeyRow = defineEntity({
+  name: 'NotificationKey',
+  tableName: 'notification_message_key',
+  uniques: [{ properties: ['keyHash'] }],
+  indexes: [{ properties: ['usedAt'] }],
+  properties: {
+    id: column.primaryKey(),
+    keyHash: column.text(64),
+    usedAt: column.timestamp(),
+    /** Time until which new messages with the key are cancelled. */
+    cancelledUntil: column.timestamp().nullable(),
+  },
+})
+
+export const entities = [SendLogRow, SendLogCountRow, NotificationRow, NotificationPartRow, MessageKeyRow]

@@ -9,6 +9,7 @@ import { channelRoutes } from './channels/channel-routes.ts'
 import { keys } from './config.ts'
 import { notification, sendDeliveries } from './contract.ts'
 import { audited, businessError, messages, permissions } from './declarations.ts'
+import { MessageKeys } from './delivery/message-keys.ts'
 import { messagePages } from './delivery/message-pages.ts'
 import { fromStoredRecipients, messagePart } from './delivery/message-part.ts'
 import { MessageList, messageRoutes } from './delivery/message-routes.ts'
@@ -31,6 +32,7 @@ import { linkClaim } from './migrations/0011-link-claim.ts'
 import { indexKeptMessages } from './migrations/0012-index-kept-messages.ts'
 import { addDeliveryState } from './migrations/0013-add-delivery-state.ts'
 import { addAddressKey } from './migrations/0014-add-address-key.ts'
+import { addMessageKeys } from './migrations/0015-add-message-keys.ts'
 import { figureCharts, sendTiles } from './overview.ts'
 import { notificationTables } from './personal-data.ts'
 import { SendLogDeliveries } from './send-log/delivery-states.ts'
@@ -89,6 +91,7 @@ export default definePlugin({
     indexKeptMessages,
     addDeliveryState,
     addAddressKey,
+    addMessageKeys,
   ],
   entities,
   scheduledTasks: [purgeSendLog, findInterruptedSends],
@@ -172,7 +175,12 @@ export default definePlugin({
       const retries = new SendLogRetries({ ...parts, db, recorder, writer })
       const reader = new SendLogReader(db, clock, deliveries)
       http?.addRoutes(sendLogRoutes, { recorder, reader, retries, deliveries, translator })
-      http?.addRoutes(messageRoutes, { recorder, list: new MessageList({ db, kernel, clock }) })
+      http?.addRoutes(messageRoutes, {
+        recorder,
+        kernel,
+        list: new MessageList({ db, kernel, clock }),
+        keys: new MessageKeys({ db, clock }),
+      })
       if (events) {
         const delivery = new PartDelivery({ ...parts, db, events, recorder, writer })
         events.on(messagePart, 'notification.deliver', ({ payload }, { signal }) =>

@@ -1,4 +1,5 @@
 import deliveryReceipts from '@plinth/delivery-receipts'
+import digest from '@plinth/digest'
 import inbox from '@plinth/inbox'
 import type { Plugin } from '@plinth/kernel'
 import notification from '@plinth/notification'
@@ -13,6 +14,7 @@ import { webhookProviders } from '@plinth/webhook-providers'
 export const notifications: readonly Plugin[] = [
   notification,
   inbox,
+  digest,
   notificationRules,
   notificationLinkage,
   social,

@@ -15,6 +15,7 @@ import { AttachmentRow, ContentRow, ItemRow } from '../entities.ts'
 import type { NotificationCategories } from '../preferences/categories.ts'
 import type { ContentReader, StoredContent } from './content-reader.ts'
 import { type CheckedMessage, checkMessage } from './message-check.ts'
+import { replaceContent } from './replaced-content.ts'
 
 /**
  * Why a recipient gets no item. `preference`: the user does not want the message. `muted`: the conversation is muted.
@@ -76,11 +77,12 @@ export class ItemWriter {
   }
 
   /** Implements `Inbox.add`. */
-  async add(message: InboxMessage, { signal, isWanted = false }: AddOptions = {}): Promise<AddItemsResult> {
+  async add(message: InboxMessage, { signal, isWanted = false, replacedAt }: AddOptions = {}): Promise<AddItemsResult> {
     const { db } = this.#parts
-    const checked = checkMessage(message)
+    const checked = { ...checkMessage(message), replacedAt }
     const { userIds } = checked
     if (checked.isMuted) return { added: 0, skipped: this.#skip(checked, 'muted', userIds) }
+    if (replacedAt !== undefined) await replaceContent(this.#parts, checked, replacedAt)
     const sum = { added: 0, skipped: 0 }
     let stored: StoredContent | undefined
     for (let from = 0; from < userIds.length; from += maxUsersPerCreatedEvent) {
@@ -170,7 +172,7 @@ export class ItemWriter {
     const { db, clock, contents } = this.#parts
     const { messageId, subject, content, variables, jump } = checked
     const contentId = db.newId()
-    const createdAt = new Date(clock.now())
+    const createdAt = new Date(checked.replacedAt ?? clock.now())
     const row = { messageId, subject, content, variables, jump, attachments: checked.attachments.length }
     await insertMissingRows(db, ContentRow, 'messageId', [{ ...row, id: contentId, createdAt }])
     const stored = await contents.find(messageId)

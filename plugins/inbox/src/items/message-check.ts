@@ -24,6 +24,8 @@ export interface CheckedMessage {
   readonly isMuted: boolean
   /** Recipients without duplicates, in ascending order to prevent deadlocks. */
   readonly userIds: readonly number[]
+  /** See `AddOptions`. */
+  readonly replacedAt?: number | undefined
 }
 
 const invalid = (field: string, rule: string) =>

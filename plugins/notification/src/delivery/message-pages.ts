@@ -1,4 +1,4 @@
-import { adminDetail, adminList } from '@plinth/admin'
+import { adminDetail, adminForm, adminList } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 
 const user = { labels: 'iam.user', page: 'iam.user' }
@@ -73,6 +73,25 @@ const scheduled = adminList('getAdminNotificationScheduledMessages', (row) => ({
     row.status('priority', priorityTones, { labels: priorities, hidden: true }),
   ],
   sort: 'notBefore',
+  forms: [
+    adminForm('postAdminNotificationMessagesCancel', {
+      title: text('Cancel by key', '按键取消'),
+      lead: text(
+        'Cancels all messages that a program enqueued with this key. Parts that have begun are sent.',
+        '取消程序以此键排队的所有消息；已开始发送的部分会继续发送。',
+      ),
+      submit: text('Cancel messages', '取消消息'),
+      tone: 'danger',
+      fields: ['key', 'before', 'expiresAt'],
+      showWhen: { expiresAt: { before: [true] } },
+      answer: (it) => [
+        it.count('cancelled', { title: text('Cancelled', '已取消') }),
+        it.rows('tooLate', (row) => [
+          row.reference('id', { labels: 'notification.message', page: 'notification.message' }),
+        ]),
+      ],
+    }),
+  ],
   links: [{ page: 'notification.compose', label: text('New message', '写消息'), creates: true }],
   actions: [row.action('postAdminNotificationMessagesByIdCancel', cancel)],
   empty: text(

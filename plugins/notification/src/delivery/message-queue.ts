@@ -12,7 +12,7 @@ import {
   type RecipientKind,
   secretsOf,
 } from '@plinth/kernel'
-import type { EnqueuedMessage, EnqueueOptions, MessageProgress } from '../contract.ts'
+import type { CancelOptions, CancelResult, EnqueuedMessage, EnqueueOptions, MessageProgress } from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import { NotificationRow, priorities, SendLogRow } from '../entities.ts'
 import { type OutgoingMessages, targetOf } from '../facade/outgoing.ts'
@@ -20,6 +20,7 @@ import { secretAttributeValues } from '../masking.ts'
 import type { OwnerOf, ReaderGroup, Readers } from '../recipients.ts'
 import type { MessageRenderer } from '../rendering.ts'
 import { snapshotText } from '../send-log/snapshot.ts'
+import { hashesOf, MessageKeys, withReplacement } from './message-keys.ts'
 import {
   maxIdempotentPartRecipients,
   maxPartRecipients,
@@ -60,9 +61,11 @@ interface Plan extends ReaderGroup {
 
 export class MessageQueue {
   readonly #parts: QueueDependencies
+  readonly #keys: MessageKeys
 
   constructor(parts: QueueDependencies) {
     this.#parts = parts
+    this.#keys = new MessageKeys(parts)
   }
 
   get isDurable(): boolean {
@@ -80,7 +83,9 @@ export class MessageQueue {
     checkOptions(options, clock.now())
     checkRecipients(message.recipients)
     const { idempotencyKey, notBefore, priority = 'normal' } = options
-    const payload = snapshotText({ message, idempotencyKey: message.id }, redact, { without: 'recipients' })
+    const hashes = hashesOf(options, message.recipients)
+    const stored = withReplacement(message, hashes, clock.now())
+    const payload = snapshotText({ message: stored, idempotencyKey: message.id }, redact, { without: 'recipients' })
     if (payload === null) throw businessError('not-durable')
     const planned = channels.map(async (code) => {
       const channel = outgoing.requireChannel(code)
@@ -99,13 +104,16 @@ export class MessageQueue {
     const values = {
       ...row,
       ...(await ownerOf(message.recipients)),
+      ...hashes,
       idempotencyHash: hash,
       state: 'queued' as const,
       parts: plans.length,
       notBefore: notBefore === undefined ? null : new Date(notBefore),
     }
     return db.transactional(async (em) => {
-      const id = await insert(db, values)
+      const isCancelled = await this.#keys.lock(hashes)
+      const cancelled = { state: 'cancelled', payload: null, finishedAt: row.createdAt } as const
+      const id = await insert(db, isCancelled ? { ...values, ...cancelled } : values)
       if (hash !== null) {
         const fields = ['id', 'messageId', 'payload', 'channels', 'recipientCount'] as const
         const kept = await em.findOne(NotificationRow, { idempotencyHash: hash }, { fields })
@@ -117,6 +125,8 @@ export class MessageQueue {
           return { messageId: kept.messageId, id: kept.id }
         }
       }
+      if (isCancelled) return { messageId: message.id, id }
+      if (hashes.replaceHash !== null) await this.#keys.replace(em, hashes.replaceHash, id)
       for (const [number, { channel, recipients, format }] of plans.entries()) {
         const name = `${channel}:${number}`
         const part = { notificationId: id, channel, part: name, ...format, ...toStoredRecipients(recipients) }
@@ -127,6 +137,10 @@ export class MessageQueue {
       }
       return { messageId: message.id, id }
     })
+  }
+
+  cancel(key: string, options?: CancelOptions): Promise<CancelResult> {
+    return this.#keys.cancel(key, options)
   }
 
   async progressOf(id: number): Promise<MessageProgress> {
@@ -222,7 +236,9 @@ type EnqueuedContent = Pick<NotificationRow, 'messageId' | 'payload' | 'channels
 /** False if the messages differ. A message that has ended is no longer stored, so only its facts are compared. */
 function isSameMessage(one: EnqueuedContent, other: EnqueuedContent): boolean {
   const facts = ({ channels, recipientCount }: EnqueuedContent) => JSON.stringify([channels, recipientCount])
-  const texts = ({ payload, messageId }: EnqueuedContent) => payload?.replaceAll(messageId, '')
+  // The time of a replacement is that of the call.
+  const texts = ({ payload, messageId }: EnqueuedContent) =>
+    payload?.replaceAll(messageId, '').replace(/,"replacement":\{[^{}]*\}/, '')
   if (facts(one) !== facts(other)) return false
   return one.payload == null || texts(one) === texts(other)
 }

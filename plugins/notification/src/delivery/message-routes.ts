@@ -15,6 +15,7 @@ import {
   sortQuery,
   Type,
   text,
+  withDescription,
 } from '@plinth/http'
 import { callerRows } from '@plinth/iam'
 import { type AuditEntry, auditFieldsOfCaller, type Clock, type Kernel, writeAuditEntry } from '@plinth/kernel'
@@ -22,6 +23,7 @@ import { businessError, permissionCodes } from '../declarations.ts'
 import { type MessageState, messageStates, NotificationRow, priorities } from '../entities.ts'
 import { recipientOwner } from '../recipients.ts'
 import type { SendRecorder } from '../send-log/recorder.ts'
+import type { MessageKeys } from './message-keys.ts'
 
 interface MessageFilter {
   readonly state?: MessageState | undefined
@@ -29,7 +31,9 @@ interface MessageFilter {
   readonly rows: object
 }
 
-type ListedMessage = Omit<NotificationRow, 'payload'>
+/** Columns that no response contains. */
+const hidden = ['payload', 'idempotencyHash', 'cancelHash', 'replaceHash'] as const
+type ListedMessage = Omit<NotificationRow, (typeof hidden)[number]>
 
 interface MessageListDependencies {
   readonly db: Database
@@ -49,15 +53,13 @@ export class MessageList {
 
   list({ state, rows }: MessageFilter, window: PageWindow): Promise<FoundPage<ListedMessage>> {
     const where = { $and: [state === undefined ? {} : { state }, rows] }
-    const options = { exclude: ['payload', 'idempotencyHash'] as const }
-    return findPage<NotificationRow>(this.#parts.db.fork(), NotificationRow, where, window, options)
+    return findPage<NotificationRow>(this.#parts.db.fork(), NotificationRow, where, window, { exclude: hidden })
   }
 
   /** Lists the messages that are sent later, the next one first by default. */
   scheduled(rows: object, window: PageWindow): Promise<FoundPage<ListedMessage>> {
     const where = { $and: [{ state: 'queued' as const, notBefore: { $ne: null } }, rows] }
-    const options = { exclude: ['payload', 'idempotencyHash'] as const }
-    return findPage<NotificationRow>(this.#parts.db.fork(), NotificationRow, where, window, options)
+    return findPage<NotificationRow>(this.#parts.db.fork(), NotificationRow, where, window, { exclude: hidden })
   }
 
   /**
@@ -82,8 +84,7 @@ export class MessageList {
    * Finds a message. @throws BusinessError "404" `notification.message-not-found`, also if `rows` excludes the message
    */
   async find(id: number, rows: object): Promise<ListedMessage> {
-    const exclude = ['payload', 'idempotencyHash'] as const
-    const row = await this.#parts.db.fork().findOne(NotificationRow, { $and: [{ id }, rows] }, { exclude })
+    const row = await this.#parts.db.fork().findOne(NotificationRow, { $and: [{ id }, rows] }, { exclude: hidden })
     if (row === null) throw businessError('message-not-found', { params: { id }, data: { id } })
     return row as ListedMessage
   }
@@ -91,7 +92,9 @@ export class MessageList {
 
 interface MessageRouteDependencies {
   readonly recorder: Pick<SendRecorder, 'written'>
+  readonly kernel: Pick<Kernel, 'contributions'>
   readonly list: MessageList
+  readonly keys: MessageKeys
 }
 
 const textOrNull = nullable(text)
@@ -109,7 +112,8 @@ const messageView = Type.Object({
   recipientCount: count,
   priority: Type.Enum(priorities),
   state: Type.Enum(messageStates, {
-    description: '`finished`: all parts have ended, successfully or not. `cancelled`: nothing was sent.',
+    description:
+      '`finished`: all parts have ended, successfully or not. `cancelled`: parts that had not begun are not sent.',
   }),
   notBefore: nullable(instant),
   senderUserId: nullable(id, { description: 'User who sent the message. Null if the product sent it.' }),
@@ -225,6 +229,38 @@ export const messageRoutes = [
     async handler(request, { list }) {
       const rows = callerRows(request, recipientOwner)
       return viewOf(await list.cancel(request.params.id, rows, auditFieldsOfCaller(request)))
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/admin/notification/messages/cancel',
+    summary: 'Cancel the enqueued messages with a key',
+    description:
+      'Parts of a message that have begun end normally, and the result lists the message as too late. A second call returns the same result.',
+    access: { permission: permissionCodes.messageSend, scope: 'all' },
+    request: {
+      body: Type.Object({
+        key: Type.String({ minLength: 1, maxLength: 200, description: 'The `cancelKey` of the messages.' }),
+        before: Type.Optional(
+          Type.Boolean({ description: 'True: also cancels messages that are enqueued later, until `expiresAt`.' }),
+        ),
+        expiresAt: Type.Optional(withDescription(instant, 'At most 30 days ahead. Required with `before`.')),
+      }),
+    },
+    response: Type.Object({
+      cancelled: Type.Integer({ minimum: 0, description: 'Number of messages of which nothing was sent.' }),
+      tooLate: Type.Array(Type.Object({ id, messageId: text })),
+    }),
+    reasons: ['notification.key-unknown', 'notification.cancel-expiry-invalid'],
+    async handler(request, { keys, kernel }) {
+      const { key, before = false, expiresAt } = request.body
+      const options = expiresAt === undefined ? { before } : { before, expiresAt: Date.parse(expiresAt) }
+      const caller = auditFieldsOfCaller(request)
+      const { cancelled, tooLate } = await keys.cancel(key, options, async (result) => {
+        const summary = { key, cancelled: result.cancelled, tooLate: result.tooLate.length }
+        await writeAuditEntry(kernel, { ...caller, action: 'notification-message.cancel-key', summary })
+      })
+      return { cancelled, tooLate: [...tooLate] }
     },
   }),
   route({

@@ -35,6 +35,8 @@ interface PartState {
   readonly payload: string | null
   readonly priority: string
   readonly state: string
+  /** True if the message has a key, so that it may be cancelled after its first part began. */
+  readonly isKeyed: boolean
   readonly leftOut: readonly number[] | undefined
 }
 
@@ -84,8 +86,8 @@ export class PartDelivery {
   async deliver(part: Part, signal: AbortSignal): Promise<void> {
     const { outgoing } = this.#parts
     const state = await this.#stateOf(part)
-    // Nothing is sent, because the message was cancelled or purged.
-    if (state?.payload == null) return
+    // Nothing is sent, because the message was cancelled or purged. A part that had begun before the end is completed.
+    if (state?.payload == null || (state.state === 'cancelled' && state.leftOut === undefined)) return
     const whole = { ...restoreMessage(state.payload).message, ...readerFields(part), recipients: part.recipients }
     const first = state.leftOut === undefined ? await this.#firstTry(state, part, whole) : undefined
     const leftOut = new Set(first?.leftOut ?? state.leftOut)
@@ -104,20 +106,30 @@ export class PartDelivery {
   }
 
   async #stateOf({ notificationId, part }: Part): Promise<PartState | undefined> {
-    const [row] = await this.#parts.db.query<Omit<PartState, 'leftOut'> & { readonly left_out: unknown }>(
-      `select m.payload, m.priority, m.state, p.left_out from notification_message m
+    const [row] = await this.#parts.db.query<
+      Pick<PartState, 'payload' | 'priority' | 'state'> & {
+        readonly key_hash: string | null
+        readonly left_out: unknown
+      }
+    >(
+      `select m.payload, m.priority, m.state, coalesce(m.cancel_hash, m.replace_hash) as key_hash, p.left_out
+       from notification_message m
        left join notification_message_part p on p.notification_id = m.id and p.part = ? where m.id = ?`,
       [part, notificationId],
     )
     if (row === undefined) return undefined
-    const { left_out: written, ...message } = row
+    const { left_out: written, key_hash: keyHash, ...message } = row
     // Database drivers return JSON either as text or as a parsed value.
     const leftOut = typeof written === 'string' ? JSON.parse(written) : (written ?? undefined)
-    return { ...message, leftOut }
+    return { ...message, isKeyed: keyHash !== null, leftOut }
   }
 
   /** Decides in the first attempt who is left out. Users in quiet hours are moved to a new part, which is delayed. */
-  async #firstTry({ priority, state }: PartState, part: Part, message: NotificationMessage): Promise<FirstTry> {
+  async #firstTry(
+    { priority, state, isKeyed }: PartState,
+    part: Part,
+    message: NotificationMessage,
+  ): Promise<FirstTry> {
     const { db, events, outgoing } = this.#parts
     const { notificationId, channel } = part
     const quiet = priority === 'critical' ? new Map<number, readonly number[]>() : await this.#quiet(part)
@@ -141,14 +153,14 @@ export class PartDelivery {
         }
         await events.publish(messagePart, waiting, { notBefore: until })
       }
-      if (state === 'sending' && skipped === 0 && quiet.size === 0) return
+      if (state === 'sending' && !isKeyed && skipped === 0 && quiet.size === 0) return
       const begun = await db.execute(
         `update notification_message set state = 'sending', skipped = skipped + ?, parts = parts + ?
          where id = ? and state not in ('finished', 'cancelled')`,
         [skipped, quiet.size, notificationId],
       )
       // Nothing is sent. The event is delivered again, and `deliver` then finds no content.
-      if (begun === 0 && state === 'queued') throw new Error('The message was cancelled')
+      if (begun === 0 && (isKeyed || state === 'queued')) throw new Error('The message was cancelled')
     }
     return { leftOut, prepared, begin }
   }
@@ -303,11 +315,11 @@ export class PartDelivery {
         [now, notificationId, part],
       )
       if (ended === 0) return
-      // MySQL evaluates assignments from left to right, so `parts_done`, which the conditions read, is assigned last.
+      // MySQL evaluates assignments from left to right, so the columns that the conditions read are assigned last.
       await db.execute(
         `update notification_message set
-           state = case when parts_done + 1 >= parts then 'finished' else state end,
-           finished_at = case when parts_done + 1 >= parts then ? else finished_at end,
+           finished_at = case when parts_done + 1 >= parts and state <> 'cancelled' then ? else finished_at end,
+           state = case when parts_done + 1 >= parts and state <> 'cancelled' then 'finished' else state end,
            parts_done = parts_done + 1
          where id = ?`,
         [now, notificationId],

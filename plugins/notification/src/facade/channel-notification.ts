@@ -1,6 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { NotificationChannel, NotificationMessage } from '@plinth/kernel'
 import type {
+  CancelOptions,
+  CancelResult,
   ChannelInfo,
   EnqueuedMessage,
   EnqueueOptions,
@@ -95,6 +97,10 @@ export class ChannelNotification implements Notification {
     const queue = this.#requireQueue()
     const codes = this.codesOf(options.channels)
     return queue.enqueue(compose(draft), codes, options, sender)
+  }
+
+  async cancel(key: string, options?: CancelOptions): Promise<CancelResult> {
+    return this.#requireQueue().cancel(key, options)
   }
 
   async progressOf(id: number): Promise<MessageProgress> {

@@ -39,6 +39,7 @@ export function snapshotText(
     locale,
     timeZone,
     readerGroup,
+    replacement,
   } = message
   if (secretVariables.length > 0 || holdsSecrets(attributes)) return null
   if (recipients.some(({ kind }) => unstoredKinds.includes(kind))) return null
@@ -50,7 +51,7 @@ export function snapshotText(
       variables,
       recipients: without === undefined ? recipients : [],
       attributes,
-      ...omitUndefined<Partial<NotificationMessage>>({ html, template, locale, timeZone, readerGroup }),
+      ...omitUndefined<Partial<NotificationMessage>>({ html, template, locale, timeZone, readerGroup, replacement }),
     },
     idempotencyKey,
   }

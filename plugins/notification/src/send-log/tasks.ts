@@ -4,6 +4,7 @@ import type { Events } from '@plinth/events'
 import type { OptionalRef, ScheduledTask } from '@plinth/kernel'
 import type { keys } from '../config.ts'
 import { sendDeliveries } from '../contract.ts'
+import { maxRememberedMs } from '../delivery/message-keys.ts'
 import { SendLogRow } from '../entities.ts'
 import { changeCounts, countsByKind, sendLogKindOf } from './counts.ts'
 import { markInterrupted, publishOverdue, releaseInterrupted } from './send-log-writer.ts'
@@ -19,6 +20,9 @@ export const sendLogCountUpdate = {
     changeCounts(db, countsByKind(groups.map(({ rows, values }) => [sendLogKindOf(kinds.read(values)), -rows]))),
 }
 
+/** Keys only serialise callers, and store cancellations for at most `maxRememberedMs`. */
+const keptKeyMs = maxRememberedMs + 86_400_000
+
 /** Tables whose rows are removed together with their message. */
 export const messageParts = [{ table: 'notification_message_part', column: 'notification_id' }]
 
@@ -27,10 +31,12 @@ export const purgeSendLog = createPurgeTask<Uses>('platform.notification.send-lo
   displayName: { en: 'Remove old entries of the send log', 'zh-CN': '清理旧的发送记录' },
   old({ config, clock }) {
     const retention = config.get('platform.notification.send-log.retention')
-    if (retention === 0) return []
+    const unusedKeys = rowsBefore('notification_message_key', 'used_at', new Date(clock.now() - keptKeyMs))
+    if (retention === 0) return [unusedKeys]
     const before = new Date(clock.now() - retention)
     const orderBy = 'created_at, id'
     return [
+      unusedKeys,
       { ...rowsBefore('notification_send_log', 'created_at', before), orderBy, tally: sendLogCountUpdate },
       // A scheduled message is old when the time at which it is sent is past, not when it was created.
       {

@@ -1,0 +1,53 @@
+import type { EnqueueOptions, MessageDraft, Notification } from '@plinth/notification'
+import type { TemplateValue } from '@plinth/template'
+import type { Definition } from './entities.ts'
+
+export type ItemData = Readonly<Record<string, TemplateValue>>
+
+/** What the message of a digest contains. */
+export interface DigestContent {
+  /** Number of all items. */
+  readonly count: number
+  /** Data of the first items, in the order in which they were added. */
+  readonly items: readonly ItemData[]
+  /** Data of the last item, whose values are also variables of the message. */
+  readonly last: ItemData
+}
+
+/** Returns the variables of the message: the data of the last item, `count`, `shown`, `more`, and the list `items`. */
+export const variablesOf = ({ count, items, last }: DigestContent): ItemData => ({
+  ...last,
+  count,
+  shown: items.length,
+  more: count - items.length,
+  items,
+})
+
+type Texts = Pick<Definition, 'code' | 'template' | 'subject' | 'content'>
+
+export function draftOf(
+  { code, template, subject, content }: Texts,
+  shown: DigestContent,
+  attributes: Readonly<Record<string, unknown>>,
+  userIds: readonly number[],
+): MessageDraft {
+  return {
+    subject: subject ?? '',
+    content: content ?? '',
+    ...(template === null ? {} : { template }),
+    // Templates accept lists and objects, although the type of a message has only plain values.
+    variables: variablesOf(shown) as NonNullable<MessageDraft['variables']>,
+    recipients: userIds.map((userId) => ({ kind: 'user', userId })),
+    attributes: { ...attributes, digest: code },
+  }
+}
+
+/** Returns the channels of a digest that are loaded. If none of them is loaded, the message is rejected. */
+export function channelsOf(
+  { channels }: Pick<Definition, 'channels'>,
+  notification: Pick<Notification, 'channels'>,
+): Pick<EnqueueOptions, 'channels'> {
+  const loaded = new Set(notification.channels().map(({ code }) => code))
+  const usable = channels.filter((code) => loaded.has(code))
+  return { channels: usable.length === 0 ? channels : usable }
+}
