@@ -10,7 +10,8 @@ import { inboxPages, unreadMessages } from './admin-pages.ts'
 import { keys } from './config.ts'
 import { inbox, notificationPreferences } from './contract.ts'
 import { businessError, messages, permissions } from './declarations.ts'
-import { AttachmentRow, ContentRow, ItemRow, PreferenceRow } from './entities.ts'
+import { AttachmentRow, ContentRow, ItemRow, MarkRow, OptOutRow, PreferenceRow } from './entities.ts'
+import { Broadcasts } from './items/broadcasts.ts'
 import { ContentReader } from './items/content-reader.ts'
 import { InboxReader } from './items/inbox-reader.ts'
 import { inboxRoutes } from './items/inbox-routes.ts'
@@ -20,6 +21,7 @@ import { recordRoutes } from './items/record-routes.ts'
 import { createInbox } from './migrations/0001-create-inbox.ts'
 import { createPreference } from './migrations/0002-create-preference.ts'
 import { addReaderFormat } from './migrations/0003-add-reader-format.ts'
+import { createBroadcast } from './migrations/0004-create-broadcast.ts'
 import { inboxTables } from './personal-data.ts'
 import { preferenceRoutes } from './preferences/preference-routes.ts'
 import { UserPreferences } from './preferences/user-preferences.ts'
@@ -51,23 +53,26 @@ export default definePlugin({
   config: keys,
   permissions,
   messages,
-  migrations: [createInbox, createPreference, addReaderFormat],
-  entities: [ContentRow, ItemRow, AttachmentRow, PreferenceRow],
+  migrations: [createInbox, createPreference, addReaderFormat, createBroadcast],
+  entities: [ContentRow, ItemRow, AttachmentRow, MarkRow, OptOutRow, PreferenceRow],
   scheduledTasks: [purgeInbox],
-  setup({ services, log, provide, onStop }) {
+  setup({ services, config, log, provide, onStop }) {
     const { database: db, events, http, identity, i18n: translator, storage } = services
     const { clock } = db
     const counters = inboxMetrics(services.metrics)
     onStop(counters.stop)
     const preferences = new UserPreferences(db, clock)
     const contents = new ContentReader({ db, translator, storage, log })
-    const reader = new InboxReader(db, contents, identity)
-    const writer = new ItemWriter({ db, events, preferences, contents, metrics: counters, clock, log })
-    const state = new ReadState({ db, events, contents, clock })
+    const retentionMs = () => config.get('platform.notification.inbox.retention')
+    const broadcasts = new Broadcasts({ db, retentionMs })
+    const reader = new InboxReader({ db, contents, broadcasts, identity })
+    const writer = new ItemWriter({ db, events, identity, preferences, contents, metrics: counters, clock, log })
+    const state = new ReadState({ db, events, contents, broadcasts, clock })
 
     provide(notificationPreferences, preferences)
     provide(inbox, {
       add: (message, options) => writer.add(message, options),
+      addForAll: (message, options) => writer.addForAll(message, options),
       present: (content, locale) => contents.present(content, locale),
       unreadCount: (userId) => reader.unreadCount(userId),
     })
@@ -75,7 +80,7 @@ export default definePlugin({
     http.addRoutes(preferenceRoutes, { preferences })
     http.addRoutes(recordRoutes, { reader, contents })
     const forgetUser: Handler<{ readonly userId: number }> = async ({ payload: { userId } }, { signal }) => {
-      await purgeOldRows(db, inboxRowsOfUser(userId), { signal })
+      for (const rows of inboxRowsOfUser(userId)) await purgeOldRows(db, rows, { signal })
       signal.throwIfAborted()
       await preferences.forget(userId)
     }

@@ -1,9 +1,16 @@
 import { type Database, insertMissingRows } from '@plinth/database'
 import { type Clock, formats, omitUndefined } from '@plinth/kernel'
 import { LRUCache } from 'lru-cache'
-import type { Category, NotificationPreferences, PreferenceQuery, ReaderFormat } from '../contract.ts'
+import {
+  type Category,
+  categories,
+  type NotificationPreferences,
+  type PreferenceQuery,
+  type ReaderFormat,
+} from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import { PreferenceRow } from '../entities.ts'
+import { recordOptOuts } from '../items/opt-outs.ts'
 
 /** Numbers of values that one statement may contain, so that few distinct statements are prepared. */
 const sizes = [1, 10, 100, 1_000] as const
@@ -220,6 +227,7 @@ export class UserPreferences implements NotificationPreferences {
     await this.#db.transactional(async (em) => {
       await insertMissingRows(this.#db, PreferenceRow, 'userId', [{ ...allOn, userId, updatedAt }])
       await em.nativeUpdate(PreferenceRow, { userId }, { ...given, ...hours, updatedAt })
+      await recordOptOuts(this.#db, userId, unwantedInInbox(await em.findOneOrFail(PreferenceRow, { userId })))
     })
     return this.get(userId)
   }
@@ -230,8 +238,13 @@ export class UserPreferences implements NotificationPreferences {
 
   async forget(userId: number): Promise<void> {
     await this.#db.execute('delete from notification_preference where user_id = ?', [userId])
+    await this.#db.execute('delete from notification_inbox_opt_out where user_id = ?', [userId])
   }
 }
+
+/** Returns the categories whose messages the user does not want in the inbox. */
+const unwantedInInbox = (row: PreferenceRow): readonly Category[] =>
+  categories.filter((category) => switchesOf('database', category).some((name) => !row[name]))
 
 function switchesOf(channel: string, category: Category): readonly Switch[] {
   const ofChannel = Object.hasOwn(switchOfChannel, channel) ? switchOfChannel[channel] : undefined
