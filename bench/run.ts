@@ -37,6 +37,7 @@ const programs: readonly Program[] = [
   },
   { name: 'delivery', file: 'notification/delivery.ts', minutes: 3 },
   { name: 'inbox', file: 'notification/inbox.ts', minutes: 3 },
+  { name: 'broadcast', file: 'notification/broadcast.ts', minutes: 5 },
   { name: 'rules', file: 'notification/rules.ts', minutes: 1 },
   { name: 'webhook', file: 'notification/webhook.ts', minutes: 1 },
   { name: 'outbox', file: 'outbox/run.ts', minutes: 15 },

@@ -116,8 +116,9 @@ function membersOf(
     MoneyFinding: { reconciliationId: idOf('MoneyReconciliation'), accountId: idOf('MoneyAccount') },
     MoneyPaymentOrder: { status: 'success', outTradeNo: mark, amountRaw: null, payer: null, payerProof: null },
     MoneyPaymentTransaction: { outTradeNo: mark, facts: null },
-    InboxContent: { jump: {}, variables: {} },
+    InboxContent: { jump: {}, variables: {}, audience: null, userIdLimit: null, module: null, category: null },
     InboxItem: { contentId: idOf('InboxContent') },
+    InboxMark: { contentId: idOf('InboxContent') },
     InboxAttachment: { contentId: idOf('InboxContent'), url: null, disk: null, path: null },
     NotificationRow: {
       claimId: null,

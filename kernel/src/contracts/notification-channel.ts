@@ -3,9 +3,13 @@ import { type LocalizedText, localize } from '@plinth/config-schema'
 import { shape } from '@plinth/config-schema/shapes'
 import { extensionPoint } from '../refs.ts'
 
-/** Recipient of a message (document 2 of the specification, "Recipient kinds"). */
+/**
+ * Recipient of a message (document 2 of the specification, "Recipient kinds"). In addition, `all-users`: all users who
+ * exist when the message is sent.
+ */
 export type Recipient =
   | { readonly kind: 'user'; readonly userId: number }
+  | { readonly kind: 'all-users' }
   | { readonly kind: 'email'; readonly address: string }
   | { readonly kind: 'mobile'; readonly number: string }
   | { readonly kind: 'websocket-user'; readonly userId: number }
@@ -348,6 +352,7 @@ export interface NotificationChannel {
 
 const recipientKinds: readonly RecipientKind[] = [
   'user',
+  'all-users',
   'email',
   'mobile',
   'websocket-user',

@@ -17,7 +17,7 @@ export {
   type PageWindow,
   type TextSearch,
 } from './rows/find-page.ts'
-export { firstIdAt } from './rows/id-source.ts'
+export { firstIdAt, newIdAfter } from './rows/id-source.ts'
 export {
   type Changes,
   insertMissingRows,

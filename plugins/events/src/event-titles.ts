@@ -26,6 +26,7 @@ export const eventTitles = {
   'money.payment.refunded': text('Payment refunded', '支付已退款'),
   'money.payment.succeeded': text('Payment received', '支付成功'),
   'money.payment.transaction-named': text('Transaction of a payment named', '已登记支付交易'),
+  'notification.broadcast-created': text('Inbox message to all users created', '发给全部用户的站内信已创建'),
   'notification.created': text('Inbox message created', '站内信已创建'),
   'notification.part': text('Message to some of its recipients', '向部分接收人发送消息'),
   'notification.read': text('Inbox message read', '站内信已读'),

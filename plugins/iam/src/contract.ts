@@ -1,4 +1,4 @@
-import type { RowOwner } from '@plinth/database'
+import type { FoundPage, PageWindow, RowOwner } from '@plinth/database'
 import { event } from '@plinth/events'
 import { type HttpServer, Type } from '@plinth/http'
 import {
@@ -165,6 +165,20 @@ export interface Identity {
    * @param owner how a row refers to its user; must not come from a request, because it becomes part of the SQL
    */
   rowsInScope(principal: Principal, owner: RowOwner): object
+  /**
+   * Returns a page of the ids of users that are in the data scope of the principal and meet a condition of the entity
+   * manager. The rows have the property `id`.
+   *
+   * @param where must not come from a request, because it may contain SQL
+   * @throws the errors of `findPage`
+   */
+  findUserIds(principal: Principal, where: object, window: PageWindow): Promise<FoundPage<{ readonly id: number }>>
+  /**
+   * Returns an id that separates the users who exist now from later ones: the ids of existing users are not larger, and
+   * the ids of all later users are. Must be called in a transaction, before other statements. Until the transaction
+   * ends, no user can be created or changed.
+   */
+  limitUserIds(): Promise<number>
   /**
    * Opens a session for a user whose identity another plugin has proven, for example by a wallet or a code. Tokens,
    * guards and audit are the same as with a password.

@@ -266,13 +266,15 @@ export const ExternalIdentityRow = defineEntity({
   },
 })
 
-/** A single row with the number of permission changes. See access/authority.ts. */
+/** A single row with the number of permission changes, and the lock of users. See access/authority.ts. */
 const Epoch = defineEntity({
   name: 'IamEpoch',
   tableName: 'iam_epoch',
   properties: {
     id: column.primaryKey(),
     epoch: column.bigint(),
+    /** Ids of new users are larger. See `Identity.limitUserIds`. */
+    userIdLimit: column.bigint(),
   },
 })
 

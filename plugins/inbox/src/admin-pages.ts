@@ -1,6 +1,9 @@
 import { adminAttention, adminBulkAction, adminDetail, adminForm, adminList, bulkOutcome } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 
+/** Tables whose changes change an inbox. */
+const inboxTables = ['notification_inbox_item', 'notification_inbox_content', 'notification_inbox_mark']
+
 const user = { labels: 'iam.user', page: 'iam.user' }
 
 const receipts = adminList('getNotificationReadReceipts', (row) => ({
@@ -9,7 +12,7 @@ const receipts = adminList('getNotificationReadReceipts', (row) => ({
   empty: text('No recipient has read the message yet.', '尚无收件人阅读此消息。'),
   lead: text('Recipients of inbox messages, and when they read them.', '站内信的接收人及阅读时间。'),
   key: 'id',
-  live: ['notification_inbox_item'],
+  live: inboxTables,
   columns: [
     row.reference('userId', user, { title: text('Recipient', '接收人') }),
     row.time('readAt'),
@@ -116,7 +119,7 @@ const inbox = adminList('getNotificationsInbox', (row) => ({
   lead: text('Messages to you from the product and its users.', '产品及其他用户发给你的消息。'),
   place: { group: 'account', order: 40 },
   key: 'id',
-  live: ['notification_inbox_item'],
+  live: inboxTables,
   columns: [
     row.time('createdAt'),
     row.flag('unread'),
@@ -186,5 +189,5 @@ export const unreadMessages = adminAttention('getNotificationsInboxUnreadCount',
   count: 'count',
   page: { id: 'notification.inbox' },
   place: 'navigation',
-  live: ['notification_inbox_item'],
+  live: inboxTables,
 })

@@ -142,6 +142,16 @@ export const notificationCreated = event(
 )
 
 /**
+ * Event: a broadcast was committed, which is a message to all users. Users with an id of at most `userIdLimit` have the
+ * item `itemId`, unless they have switched off the inbox or the category of the message. The id is the same for all of
+ * them. Otherwise like `notificationCreated`.
+ */
+export const broadcastCreated = event(
+  'notification.broadcast-created',
+  Type.Object({ content: inboxContent, itemId: id, userIdLimit: Type.Integer({ minimum: 0 }) }),
+)
+
+/**
  * Event: a user has read items, so that other devices can update. If `all` is true, everything up to `readAt` was read
  * and `items` is empty. Otherwise `items` contains up to 200 items. The event is not durable.
  */
@@ -161,7 +171,7 @@ export const notificationRead = event(
 )
 
 export interface InboxMessage {
-  /** 1 to 200 characters. A user gets one item per message. It is not added again, even if the user has deleted it. */
+  /** 1 to 200 characters, not the id of a broadcast. A user gets one item per message. It is not added again, even if the user has deleted it. */
   readonly messageId: string
   /** Text or key of a translation: `messages.<path>` or `{messages.<path>}`. A longer text is cut to 500 characters. */
   readonly subject: string
@@ -195,7 +205,7 @@ export interface AddOptions {
   readonly replacedAt?: number
 }
 
-/** Inboxes of users. Only `add` writes items, and it respects the preferences of users. */
+/** Inboxes of users. Only `add` and `addForAll` write messages, and the preferences of users apply to both. */
 export interface Inbox {
   /**
    * Adds a message to the inboxes of users. Joins the current transaction. Without one, it commits the items in chunks.
@@ -205,6 +215,16 @@ export interface Inbox {
    * signal, if it aborts between two chunks
    */
   add(message: InboxMessage, options?: AddOptions): Promise<AddItemsResult>
+  /**
+   * Adds a message to the inboxes of all users who exist now, with one row for all of them. The preferences of each user
+   * at this time apply. Joins the current transaction, which should be short and have run no other statements: no user
+   * can be created or changed until it ends. A repeated call with the same `messageId` has no effect.
+   *
+   * @returns false if the message already exists, or its conversation is muted
+   * @throws BusinessError "400" `notification-inbox.message-invalid`, also for the `messageId` of a message to some users;
+   * PlinthError `PLINTH_DATABASE_NO_IDS` if the clocks of instances differ by more than a minute; the reason of the signal
+   */
+  addForAll(message: Omit<InboxMessage, 'userIds'>, options?: Pick<AddOptions, 'signal'>): Promise<boolean>
   /** Translates the texts of a content. URLs of attachments follow the current configuration. */
   present(content: InboxContent, locale: string): Promise<InboxContentView>
   /** Returns the number of unread items, counted up to 1,000. */

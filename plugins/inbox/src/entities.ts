@@ -2,13 +2,26 @@ import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column } from '@plinth/database'
 import type { JumpTarget } from './contract.ts'
 
-/** Content of a message, stored once for all recipients, and deleted with the last item that refers to it. */
+/**
+ * Content of a message, stored once for all recipients, and deleted with the last item that refers to it. The content of
+ * a broadcast has no items. It is the item of each of its readers.
+ */
 export const ContentRow = defineEntity({
   name: 'InboxContent',
   tableName: 'notification_inbox_content',
   uniques: [{ properties: ['messageId'] }],
+  indexes: [{ properties: ['audience', 'id'] }],
   properties: {
     id: column.primaryKey(),
+    /**
+     * `all` for a broadcast, which is a message to all users. The next three columns are null for other messages. The
+     * category is also null for a broadcast that users cannot switch off.
+     */
+    audience: column.text(16).$type<'all'>().nullable(),
+    /** Users with a larger id were created after the broadcast. See `Identity.limitUserIds`. */
+    userIdLimit: column.id().nullable(),
+    module: column.text(64).nullable(),
+    category: column.text(64).nullable(),
     messageId: column.text(200),
     subject: column.text(500),
     content: column.longText(),
@@ -44,6 +57,43 @@ export const ItemRow = defineEntity({
   },
 })
 export type ItemRow = InferEntity<typeof ItemRow>
+
+/** Mark of a user who has read or deleted a broadcast. Its id contains the time of the mark. */
+export const MarkRow = defineEntity({
+  name: 'InboxMark',
+  tableName: 'notification_inbox_mark',
+  uniques: [{ properties: ['contentId', 'userId'] }],
+  indexes: [{ properties: ['userId', 'id'] }],
+  properties: {
+    id: column.primaryKey(),
+    contentId: column.id(),
+    userId: column.id(),
+    /** Null if the user has deleted the broadcast without reading it. */
+    readAt: column.timestamp().nullable(),
+    removedAt: column.timestamp().nullable(),
+  },
+})
+export type MarkRow = InferEntity<typeof MarkRow>
+
+/**
+ * Broadcasts of a category that a user does not see, because the user had switched off the category or the inbox when
+ * they were sent: those with an id larger than `afterId` and at most `untilId`.
+ */
+export const OptOutRow = defineEntity({
+  name: 'InboxOptOut',
+  tableName: 'notification_inbox_opt_out',
+  indexes: [{ properties: ['userId', 'category'] }, { properties: ['untilId'] }],
+  properties: {
+    id: column.primaryKey(),
+    userId: column.id(),
+    category: column.text(64),
+    /** Id of the newest broadcast when the user switched off the category; 0 without broadcasts. */
+    afterId: column.id(),
+    /** Null while the category is off. */
+    untilId: column.id().nullable(),
+  },
+})
+export type OptOutRow = InferEntity<typeof OptOutRow>
 
 /** Description of an attachment. The content of the file is not stored here. */
 export const AttachmentRow = defineEntity({

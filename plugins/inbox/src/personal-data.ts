@@ -1,27 +1,35 @@
 import { type Database, type PersonalCondition, personalTable } from '@plinth/database'
 import { bilingual, type PersonalTable } from '@plinth/kernel'
-import { AttachmentRow, ContentRow, ItemRow, PreferenceRow } from './entities.ts'
+import { AttachmentRow, ContentRow, ItemRow, MarkRow, OptOutRow, PreferenceRow } from './entities.ts'
 import { PreferenceCellRow } from './preferences/entities.ts'
 import { orphanedContentCleanup } from './tasks.ts'
 
 const items = 'select 1 from notification_inbox_item where notification_inbox_item.content_id'
 
-/**
- * Selects contents that only this user has received, or that others have received too. @param contentId column with the
- * id of the content
- */
-const contentOf =
-  (contentId: string, isShared: boolean) =>
+/** Selects contents that only this user has received. @param contentId column with the id of the content */
+const ownContentOf =
+  (contentId: string) =>
   (userId: number): PersonalCondition => ({
     sql: `exists (${items} = ${contentId} and notification_inbox_item.user_id = ?)
-      and ${isShared ? '' : 'not '}exists (${items} = ${contentId} and notification_inbox_item.user_id <> ?)`,
+      and not exists (${items} = ${contentId} and notification_inbox_item.user_id <> ?)`,
     parameters: [userId, userId],
   })
 
-const ownContent = { columns: ['id'], where: contentOf('notification_inbox_content.id', false) }
-const sharedContent = { columns: ['id'], where: contentOf('notification_inbox_content.id', true) }
-const ownFiles = { columns: ['content_id'], where: contentOf('notification_inbox_attachment.content_id', false) }
-const sharedFiles = { columns: ['content_id'], where: contentOf('notification_inbox_attachment.content_id', true) }
+/** Selects contents that other users have received too, which includes broadcasts. Otherwise like `ownContentOf`. */
+const sharedContentOf =
+  (contentId: string) =>
+  (userId: number): PersonalCondition => ({
+    sql: `(exists (${items} = ${contentId} and notification_inbox_item.user_id = ?)
+      and exists (${items} = ${contentId} and notification_inbox_item.user_id <> ?)
+      or exists (select 1 from notification_inbox_content c
+        where c.id = ${contentId} and c.audience = 'all' and c.user_id_limit >= ?))`,
+    parameters: [userId, userId, userId],
+  })
+
+const ownContent = { columns: ['id'], where: ownContentOf('notification_inbox_content.id') }
+const sharedContent = { columns: ['id'], where: sharedContentOf('notification_inbox_content.id') }
+const ownFiles = { columns: ['content_id'], where: ownContentOf('notification_inbox_attachment.content_id') }
+const sharedFiles = { columns: ['content_id'], where: sharedContentOf('notification_inbox_attachment.content_id') }
 
 const reason = bilingual(
   'Other recipients have the same message. It is removed with the last inbox that shows it.',
@@ -66,6 +74,16 @@ export const inboxTables = (db: Database): readonly PersonalTable[] => [
   }),
   personalTable(db, PreferenceCellRow, {
     title: bilingual('Notification preferences by channel and category', '按渠道和类别的通知偏好'),
+    owner: 'user_id',
+    erasure: 'removed',
+  }),
+  personalTable(db, MarkRow, {
+    title: bilingual('Read and deleted messages to all users', '已读或已删除的全员消息'),
+    owner: 'user_id',
+    erasure: 'removed',
+  }),
+  personalTable(db, OptOutRow, {
+    title: bilingual('Messages to all users that are hidden by preferences', '因偏好设置而隐藏的全员消息'),
     owner: 'user_id',
     erasure: 'removed',
   }),

@@ -12,7 +12,8 @@ import { inboxPages, unreadMessages } from './admin-pages.ts'
 import { keys, linkKeyName } from './config.ts'
 import { inbox, notificationPreferences } from './contract.ts'
 import { audited, businessError, messages, permissions } from './declarations.ts'
-import { AttachmentRow, ContentRow, ItemRow, PreferenceRow } from './entities.ts'
+import { AttachmentRow, ContentRow, ItemRow, MarkRow, OptOutRow, PreferenceRow } from './entities.ts'
+import { Broadcasts } from './items/broadcasts.ts'
 import { ContentReader } from './items/content-reader.ts'
 import { InboxReader } from './items/inbox-reader.ts'
 import { inboxRoutes } from './items/inbox-routes.ts'
@@ -23,6 +24,7 @@ import { createInbox } from './migrations/0001-create-inbox.ts'
 import { createPreference } from './migrations/0002-create-preference.ts'
 import { addReaderFormat } from './migrations/0003-add-reader-format.ts'
 import { createPreferenceMatrix } from './migrations/0004-create-preference-matrix.ts'
+import { createBroadcast } from './migrations/0005-create-broadcast.ts'
 import { inboxTables } from './personal-data.ts'
 import {
   notificationCategories,
@@ -72,8 +74,17 @@ export default definePlugin({
   config: keys,
   permissions,
   messages,
-  migrations: [createInbox, createPreference, addReaderFormat, createPreferenceMatrix],
-  entities: [ContentRow, ItemRow, AttachmentRow, PreferenceRow, PreferenceCellRow, PreferenceDefaultRow],
+  migrations: [createInbox, createPreference, addReaderFormat, createPreferenceMatrix, createBroadcast],
+  entities: [
+    ContentRow,
+    ItemRow,
+    AttachmentRow,
+    MarkRow,
+    OptOutRow,
+    PreferenceRow,
+    PreferenceCellRow,
+    PreferenceDefaultRow,
+  ],
   scheduledTasks: [purgeInbox],
   setup({ plugin: { id: plugin }, services, config, log, provide, contributions, onStop }) {
     const { database: db, events, http, identity, kernel, i18n: translator, storage, site, configCentre } = services
@@ -98,15 +109,28 @@ export default definePlugin({
       clock,
     })
     const contents = new ContentReader({ db, translator, storage, log })
-    const reader = new InboxReader(db, contents, identity)
-    const writer = new ItemWriter({ db, events, preferences, categories, contents, metrics: counters, clock, log })
-    const state = new ReadState({ db, events, contents, clock })
+    const retentionMs = () => config.get('platform.notification.inbox.retention')
+    const broadcasts = new Broadcasts({ db, retentionMs })
+    const reader = new InboxReader({ db, contents, broadcasts, identity })
+    const writer = new ItemWriter({
+      db,
+      events,
+      identity,
+      preferences,
+      categories,
+      contents,
+      metrics: counters,
+      clock,
+      log,
+    })
+    const state = new ReadState({ db, events, contents, broadcasts, clock })
 
     provide(notificationPreferences, preferences)
     provide(notificationCategories, categories)
     provide(preferenceLinks, links)
     provide(inbox, {
       add: (message, options) => writer.add(message, options),
+      addForAll: (message, options) => writer.addForAll(message, options),
       present: (content, locale) => contents.present(content, locale),
       unreadCount: (userId) => reader.unreadCount(userId),
     })
@@ -118,7 +142,7 @@ export default definePlugin({
     ])
     http.addRoutes(recordRoutes, { reader, contents })
     const forgetUser: Handler<{ readonly userId: number }> = async ({ payload: { userId } }, { signal }) => {
-      await purgeOldRows(db, inboxRowsOfUser(userId), { signal })
+      for (const rows of inboxRowsOfUser(userId)) await purgeOldRows(db, rows, { signal })
       signal.throwIfAborted()
       await preferences.forget(userId)
     }

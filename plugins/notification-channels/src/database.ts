@@ -47,14 +47,15 @@ export default definePlugin({
   setup({ services, config, log, contribute }) {
     contribute(notificationChannel, 'database', {
       displayName: { en: 'Inbox', 'zh-CN': '站内信' },
-      recipientKinds: ['user'],
+      recipientKinds: ['user', 'all-users'],
       traits: { idempotent: true, texts: 'as-written' },
       enabled: () => config.get('platform.notification.channels.database.enabled'),
       async send(message, { signal, idempotencyKey, isWanted = false }): Promise<DeliveryOutcome> {
         if (signal.aborted)
           return { outcome: 'deferred', errorCode: 'aborted', errorMessage: 'Given up before sending' }
         const userIds = message.recipients.flatMap((recipient) => (recipient.kind === 'user' ? [recipient.userId] : []))
-        if (userIds.length === 0)
+        const isForAll = message.recipients.some(({ kind }) => kind === 'all-users')
+        if (userIds.length === 0 && !isForAll)
           return { outcome: 'rejected', errorCode: 'recipient-missing', errorMessage: 'The message is for no user' }
         const { subject, content, secretVariables = [], attributes, replacement } = message
         const open = Object.entries(message.variables).filter(([name]) => !secretVariables.includes(name))
@@ -62,10 +63,13 @@ export default definePlugin({
         if (hasNoText(message)) return { outcome: 'rejected', ...missingTextError }
         try {
           const variables = Object.fromEntries(open)
-          await services.inbox.add(
-            { messageId, subject, content, variables, attributes, userIds },
-            { signal, isWanted, ...(replacement && { replacedAt: replacement.at }) },
-          )
+          const stored = { messageId, subject, content, variables, attributes }
+          if (isForAll) await services.inbox.addForAll(stored, { signal })
+          else
+            await services.inbox.add(
+              { ...stored, userIds },
+              { signal, isWanted, ...(replacement && { replacedAt: replacement.at }) },
+            )
           return { outcome: 'accepted', messageId }
         } catch (error) {
           if (isBusinessError(error) && error.code === '400') {

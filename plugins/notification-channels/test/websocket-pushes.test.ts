@@ -109,6 +109,25 @@ t.test('events reach users who are online', async (t) => {
     await other.settled()
     t.equal(other.received.length, before, 'nor what is of a category that is off')
   })
+  await t.test('a message to all users is pushed to those who want it, with the id of the inbox', async (t) => {
+    const before = other.received.length
+    for (const off of ['databaseEnabled', 'mallEnabled', 'websocketEnabled']) {
+      const preferences = { databaseEnabled: true, mallEnabled: true, websocketEnabled: true, [off]: false }
+      await bob.call('PUT', 'notifications/preferences', preferences)
+      await inbox.addForAll({ ...order, messageId: `all-${off}` })
+      await settled()
+      const [{ id }] = (await ada.call('GET', 'notifications/inbox')).data.items
+      const pushed = { event: 'notification.created', data: { id, unread: true, targetRoute: '/mall/orders/A7' } }
+      for (const client of [page, phone]) {
+        await client.settled()
+        t.match(client.received.at(-1), pushed)
+      }
+    }
+    await other.settled()
+    t.equal(other.received.length, before)
+    const late = await user('late')
+    t.equal((await late.call('GET', 'notifications/inbox')).data.total, 0)
+  })
   await t.test('a push is not continued if its time expires while it is passed to the shared store', async (t) => {
     const late = new AbortController()
     t.capture(running.service(sharedStore), 'publish', () => {

@@ -11,6 +11,7 @@ import zhCN from './messages/zh-CN.json' with { type: 'json' }
 export const messages = { en, 'zh-CN': zhCN }
 
 export const businessError = defineBusinessErrors('notification', en.notification, {
+  'all-users-alone': '400',
   'attribute-refused': '400',
   'cancel-expiry-invalid': '400',
   'channel-not-found': '404',
@@ -22,6 +23,7 @@ export const businessError = defineBusinessErrors('notification', en.notificatio
   'no-queue': '400',
   'recipient-missing': '400',
   'not-before-too-far': '400',
+  'not-for-all': '400',
   'not-durable': '400',
   'send-log-not-found': '404',
   'send-log-not-failed': '409',

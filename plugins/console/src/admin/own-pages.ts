@@ -50,6 +50,7 @@ const composePage: BuiltInPage = {
     submit: text('Send', '发送'),
     fields: [
       'channels',
+      'allUsers',
       'recipientUserIds',
       'template',
       'subject',

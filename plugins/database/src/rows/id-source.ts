@@ -33,6 +33,26 @@ const reservation = 600_000
 export const firstIdAt = (ms: number): number =>
   Math.min(Math.max(0, Math.floor(ms) - epoch) * idUnitsPerMs, Number.MAX_SAFE_INTEGER)
 
+/** Maximum difference of the clocks of two instances that `newIdAfter` compensates, in milliseconds. */
+const maxAheadMs = 60_000
+
+/**
+ * Returns a new id that is larger than `after`. Use it under a lock to create ids that increase in the order of the
+ * commits, although the clocks of instances differ.
+ *
+ * @param after 0, or an id that another instance may have created
+ * @throws PlinthError `PLINTH_DATABASE_NO_IDS` if `after` is more than a minute ahead, and the errors of `newId`
+ */
+export function newIdAfter(db: { newId(): number }, after: number): number {
+  let id = db.newId()
+  if (after - id > maxAheadMs * idUnitsPerMs) {
+    const reason = 'an existing id is more than a minute ahead, so the clocks of two instances differ'
+    throw databaseError('PLINTH_DATABASE_NO_IDS', { reason })
+  }
+  while (id <= after) id = db.newId()
+  return id
+}
+
 /** Returns the time at which an id was created, in milliseconds since the epoch. */
 export const timeOfId = (id: number): number => Math.floor(id / idUnitsPerMs) + epoch
 

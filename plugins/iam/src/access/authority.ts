@@ -1,4 +1,4 @@
-import type { Database } from '@plinth/database'
+import { type Database, exactInteger, newIdAfter } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
 
 /**
@@ -99,6 +99,29 @@ export class PermissionEpoch {
    */
   async lock(): Promise<void> {
     await this.#db.execute('update iam_epoch set epoch = epoch where id = 1')
+  }
+
+  /**
+   * Implements `Identity.limitUserIds`. The order is exact, because each change of users holds the same lock until its
+   * commit, and `newUserId` returns a larger id than the limit even if the clock of its instance is behind.
+   */
+  async limitUserIds(): Promise<number> {
+    await this.lock()
+    const newest = 'select coalesce(max(id), 0) from iam_user'
+    await this.#db.execute(
+      `update iam_epoch set user_id_limit = (${newest}) where id = 1 and user_id_limit < (${newest})`,
+    )
+    return this.#userIdLimit()
+  }
+
+  /** Returns the id of a new user. Must be called under the lock. @throws the errors of `newIdAfter` */
+  async newUserId(): Promise<number> {
+    return newIdAfter(this.#db, await this.#userIdLimit())
+  }
+
+  async #userIdLimit(): Promise<number> {
+    const [row] = await this.#db.query<{ user_id_limit: unknown }>('select user_id_limit from iam_epoch where id = 1')
+    return exactInteger(row?.user_id_limit ?? null)
   }
 
   async #change(userId: number | null): Promise<void> {

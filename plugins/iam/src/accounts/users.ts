@@ -99,13 +99,13 @@ export class Users {
 
   /** Inserts a user from the result of `prepare`. Must be called in a transaction under the lock of `PermissionEpoch`. */
   async insert(em: SqlEntityManager, user: Awaited<ReturnType<Users['prepare']>>, actor: Actor): Promise<User> {
-    const { db, rules, clock, audit } = this.#parts
+    const { authority, rules, clock, audit } = this.#parts
     const { forms, roleIds, orgId: requested, ...rest } = user
     const orgId = resolveOrgOfNewUser(actor, requested)
     await this.#assertFree(em, forms, 0)
     await rules.assertMayGrant(em, roleIds, actor)
     const now = new Date(clock.now())
-    const fixed = { id: db.newId(), version: 1, createdAt: now, updatedAt: now, lastLoginAt: null }
+    const fixed = { id: await authority.newUserId(), version: 1, createdAt: now, updatedAt: now, lastLoginAt: null }
     const created = em.create(User, { ...fixed, ...forms, ...rest, orgId })
     await this.#assignRoles(em, created.id, [], roleIds)
     await em.flush()

@@ -1,4 +1,5 @@
-import type { Database } from '@plinth/database'
+import { type Database, findPage, type PageWindow } from '@plinth/database'
+import type { PermissionEpoch } from '../access/authority.ts'
 import { assertOrgInScope, outOfScope, rowsInScope, usersInScope } from '../access/data-scope.ts'
 import { roleName } from '../access/roles.ts'
 import type {
@@ -21,17 +22,20 @@ const batch = 500
 
 export class IdentityService implements Identity {
   readonly #db: Database
+  readonly #authority: Pick<PermissionEpoch, 'limitUserIds'>
   readonly #tokens: TokenCheck
   readonly #login: Login
   readonly #sessions: Sessions
 
   constructor(parts: {
     readonly db: Database
+    readonly authority: Pick<PermissionEpoch, 'limitUserIds'>
     readonly tokens: TokenCheck
     readonly login: Login
     readonly sessions: Sessions
   }) {
     this.#db = parts.db
+    this.#authority = parts.authority
     this.#tokens = parts.tokens
     this.#login = parts.login
     this.#sessions = parts.sessions
@@ -98,6 +102,15 @@ export class IdentityService implements Identity {
 
   rowsInScope(principal: Principal, owner: RowOwner): object {
     return rowsInScope(principal, owner)
+  }
+
+  async findUserIds(principal: Principal, where: object, window: PageWindow) {
+    const found = await findPage<User>(this.#db.fork(), User, { $and: [usersInScope(principal), where] }, window)
+    return { ...found, items: found.items.map(({ id }) => ({ id })) }
+  }
+
+  limitUserIds(): Promise<number> {
+    return this.#authority.limitUserIds()
   }
 
   openSession(userId: number, attempt: LoginAttempt): Promise<Session> {

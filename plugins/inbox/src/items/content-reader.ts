@@ -9,6 +9,8 @@ import { jumpTargetOf } from './jump-target.ts'
 export interface StoredContent {
   readonly contentId: number
   readonly content: InboxContent
+  /** True for a message to all users. */
+  readonly isBroadcast: boolean
 }
 
 interface ContentReaderDependencies {
@@ -35,7 +37,9 @@ export class ContentReader {
   async find(messageId: string): Promise<StoredContent | undefined> {
     const row = await this.#parts.db.fork().findOne(ContentRow, { messageId })
     const content = row === null ? undefined : (await this.#contentsOf([row])).get(row.id)
-    return row === null || content === undefined ? undefined : { contentId: row.id, content }
+    return row === null || content === undefined
+      ? undefined
+      : { contentId: row.id, content, isBroadcast: row.audience === 'all' }
   }
 
   /**
@@ -51,6 +55,12 @@ export class ContentReader {
       .find(ContentRow, where, { fields: ['id', 'messageId'], limit: maxContents })
     const own = rows.filter((row) => ownPattern.test(row.messageId.slice(messageId.length)))
     return own.length === 0 ? [0] : own.map(({ id }) => id)
+  }
+
+  /** Returns the broadcast among the contents of a message. */
+  findBroadcast(contentIds: readonly number[]): Promise<Pick<ContentRow, 'id' | 'userIdLimit' | 'category'> | null> {
+    const where = { id: { $in: [...contentIds] }, audience: 'all' as const }
+    return this.#parts.db.fork().findOne(ContentRow, where, { fields: ['id', 'userIdLimit', 'category'] })
   }
 
   /** Reads contents by id. Deleted contents are missing in the result. */

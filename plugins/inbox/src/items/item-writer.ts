@@ -1,20 +1,23 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type Database, insertMissingRows, insertRowsIfAbsent } from '@plinth/database'
+import { type Database, insertMissingRows, insertRowsIfAbsent, type NewRow, newIdAfter } from '@plinth/database'
 import type { Events } from '@plinth/events'
-import type { Clock, Logger } from '@plinth/kernel'
+import type { Identity } from '@plinth/iam'
+import { type Clock, type Logger, omitUndefined } from '@plinth/kernel'
 import { Counter, type Registry } from 'prom-client'
 import {
   type AddItemsResult,
   type AddOptions,
+  broadcastCreated,
   type InboxMessage,
   maxUsersPerCreatedEvent,
-  type NotificationPreferences,
   notificationCreated,
 } from '../contract.ts'
 import { AttachmentRow, ContentRow, ItemRow } from '../entities.ts'
 import type { NotificationCategories } from '../preferences/categories.ts'
+import type { PreferenceMatrix } from '../preferences/preference-matrix.ts'
 import type { ContentReader, StoredContent } from './content-reader.ts'
-import { type CheckedMessage, checkMessage } from './message-check.ts'
+import { type CheckedMessage, checkMessage, invalid } from './message-check.ts'
+import { newestBroadcastId } from './opt-outs.ts'
 import { replaceContent } from './replaced-content.ts'
 
 /**
@@ -52,6 +55,11 @@ interface NewItem {
   readonly userId: number
 }
 
+/** Columns of a content that depend on its recipients. */
+type Audience = Pick<NewRow<typeof ContentRow>, 'id' | 'audience' | 'userIdLimit' | 'module' | 'category'>
+
+const someUsers = { audience: null, userIdLimit: null, module: null, category: null }
+
 interface AddedChunk extends AddItemsResult {
   /** Content of the message. Undefined until the message has a recipient. */
   readonly content: StoredContent | undefined
@@ -60,7 +68,8 @@ interface AddedChunk extends AddItemsResult {
 interface ItemWriterDependencies {
   readonly db: Database
   readonly events: Events
-  readonly preferences: NotificationPreferences
+  readonly identity: Pick<Identity, 'limitUserIds'>
+  readonly preferences: Pick<PreferenceMatrix, 'wanted' | 'defaultOf' | 'usersWithCellOn'>
   readonly categories: Pick<NotificationCategories, 'of'>
   readonly contents: ContentReader
   readonly metrics: InboxMetrics
@@ -97,6 +106,40 @@ export class ItemWriter {
       sum.skipped += skipped
     }
     return sum
+  }
+
+  /** Implements `Inbox.addForAll`. The lock of users also keeps the ids of broadcasts in the order of their commits. */
+  async addForAll(message: Omit<InboxMessage, 'userIds'>, { signal }: AddOptions = {}): Promise<boolean> {
+    const { db, events, contents, identity, preferences, categories } = this.#parts
+    const checked = checkMessage({ ...message, userIds: [] })
+    signal?.throwIfAborted()
+    if (checked.isMuted) return false
+    const { module } = checked.jump
+    const { code } = categories.of(module)
+    const { enabled, locked } = await preferences.defaultOf({ channel: 'database', category: code })
+    if (!enabled) return locked ? false : this.#addForDeciders(message, code, signal)
+    return db.transactional(async () => {
+      const userIdLimit = await identity.limitUserIds()
+      const broadcast = { audience: 'all', userIdLimit, module, category: locked ? null : code } as const
+      const known = await contents.find(checked.messageId)
+      const id = newIdAfter(db, await newestBroadcastId(db))
+      const { contentId, content, isBroadcast } = known ?? (await this.#content(checked, { id, ...broadcast }))
+      if (!isBroadcast) throw invalid('messageId', 'different from the ids of messages to some users')
+      if (known === undefined) events.emit(broadcastCreated, { content, itemId: contentId, userIdLimit })
+      return known === undefined
+    })
+  }
+
+  /** Adds a message whose category is off by default, for the users who have switched it on. */
+  async #addForDeciders(
+    message: Omit<InboxMessage, 'userIds'>,
+    category: string,
+    signal: AbortSignal | undefined,
+  ): Promise<boolean> {
+    let added = 0
+    for await (const userIds of this.#parts.preferences.usersWithCellOn({ channel: 'database', category }))
+      added += (await this.add({ ...message, userIds }, omitUndefined({ signal }))).added
+    return added > 0
   }
 
   async #addChunk(
@@ -136,8 +179,12 @@ export class ItemWriter {
     stored: StoredContent | undefined,
   ): Promise<Pick<AddedChunk, 'content' | 'added'>> {
     const { db, events, metrics, contents } = this.#parts
-    const shared = stored ?? (await contents.find(checked.messageId)) ?? (await this.#content(checked))
-    const { contentId, content } = shared
+    const shared =
+      stored ??
+      (await contents.find(checked.messageId)) ??
+      (await this.#content(checked, { id: db.newId(), ...someUsers }))
+    const { contentId, content, isBroadcast } = shared
+    if (isBroadcast) throw invalid('messageId', 'different from the ids of messages to all users')
     const { module } = content
     const rows = userIds.map((userId) => ({ id: db.newId(), contentId, userId, ownerId: userId, module, unread: true }))
     const added = await insertRowsIfAbsent(db, ItemRow, ['contentId', 'userId'], rows)
@@ -168,33 +215,20 @@ export class ItemWriter {
   }
 
   /** Stores the content of a message. If another call was faster, returns the content that it has stored. */
-  async #content(checked: CheckedMessage): Promise<StoredContent> {
+  async #content(checked: CheckedMessage, audience: Audience): Promise<StoredContent> {
     const { db, clock, contents } = this.#parts
     const { messageId, subject, content, variables, jump } = checked
-    const contentId = db.newId()
     const createdAt = new Date(checked.replacedAt ?? clock.now())
     const row = { messageId, subject, content, variables, jump, attachments: checked.attachments.length }
-    await insertMissingRows(db, ContentRow, 'messageId', [{ ...row, id: contentId, createdAt }])
+    await insertMissingRows(db, ContentRow, 'messageId', [{ ...row, ...audience, createdAt }])
     const stored = await contents.find(messageId)
     if (stored === undefined) throw new Error('The content of a message is gone while it was written')
+    const contentId = audience.id
     if (stored.contentId !== contentId) return stored
-    const attachments = checked.attachments.map(
-      ({ disk = null, path = null, url = null, name, contentType, size }) => ({
-        messageId,
-        disk,
-        path,
-        name,
-        contentType,
-        size,
-        url,
-      }),
-    )
-    await insertMissingRows(
-      db,
-      AttachmentRow,
-      'id',
-      attachments.map((attachment) => ({ ...attachment, id: db.newId(), contentId })),
-    )
-    return { contentId, content: { ...stored.content, attachments } }
+    const none = { disk: null, path: null, url: null }
+    const attachments = checked.attachments.map((attachment) => ({ ...none, ...attachment, messageId }))
+    const rows = attachments.map((attachment) => ({ ...attachment, id: db.newId(), contentId }))
+    await insertMissingRows(db, AttachmentRow, 'id', rows)
+    return { ...stored, content: { ...stored.content, attachments } }
   }
 }

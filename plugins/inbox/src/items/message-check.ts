@@ -28,7 +28,7 @@ export interface CheckedMessage {
   readonly replacedAt?: number | undefined
 }
 
-const invalid = (field: string, rule: string) =>
+export const invalid = (field: string, rule: string) =>
   businessError('message-invalid', { params: { field, rule }, data: { field, rule } })
 
 /** Checks a message. @throws BusinessError "400" `notification-inbox.message-invalid` */

@@ -5,14 +5,19 @@ import type { Clock } from '@plinth/kernel'
 import { type InboxContent, notificationRead } from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import { ItemRow } from '../entities.ts'
+import type { Broadcasts } from './broadcasts.ts'
 import type { ContentReader } from './content-reader.ts'
+import { newestBroadcastId } from './opt-outs.ts'
 
 const step = 500
+/** Maximum number of items in one event. */
+const maxAnnounced = 200
 
 interface ReadStateDependencies {
   readonly db: Database
   readonly events: Events
   readonly contents: ContentReader
+  readonly broadcasts: Broadcasts
   readonly clock: Pick<Clock, 'now'>
 }
 
@@ -37,15 +42,27 @@ export class ReadState {
 
   /** Marks several items as read. Ignores ids of items that are unknown or belong to other users. */
   async readMany(userId: number, ids: readonly number[]): Promise<number> {
-    const { db, clock } = this.#parts
-    const readAt = new Date(clock.now())
-    return db.transactional(async (em) => {
-      const items = await em.find(ItemRow, { id: { $in: [...ids] }, ownerId: userId, unread: true })
-      const own = { id: { $in: items.map(({ id }) => id) }, ownerId: userId, unread: true }
-      const changed = items.length === 0 ? 0 : await em.nativeUpdate(ItemRow, own, { unread: false, readAt })
-      if (changed > 0) await this.#announce(userId, items, readAt)
+    const readAt = new Date(this.#parts.clock.now())
+    return this.#parts.db.transactional(async () => {
+      const { changed, read } = await this.#markRead(userId, ids, readAt)
+      if (changed > 0) await this.#announce(userId, read, readAt)
       return changed
     })
+  }
+
+  async #markRead(userId: number, ids: readonly number[], readAt: Date) {
+    const { db, broadcasts } = this.#parts
+    const em = db.fork()
+    const items = await em.find(ItemRow, { id: { $in: [...ids] }, ownerId: userId, unread: true })
+    const own = { id: { $in: items.map(({ id }) => id) }, ownerId: userId, unread: true }
+    const changed = items.length === 0 ? 0 : await em.nativeUpdate(ItemRow, own, { unread: false, readAt })
+    const shared = (await broadcasts.find(userId, ids, true)).map(({ id }) => ({ id, contentId: id }))
+    const marked = await broadcasts.markRead(
+      userId,
+      shared.map(({ id }) => id),
+      readAt,
+    )
+    return { changed: changed + marked, read: [...items, ...shared] }
   }
 
   /** Marks an item as unread. @throws the errors of `read` */
@@ -55,8 +72,12 @@ export class ReadState {
   }
 
   async unreadMany(userId: number, ids: readonly number[]): Promise<number> {
+    const { db, broadcasts } = this.#parts
     const own = { id: { $in: [...ids] }, ownerId: userId, unread: false }
-    return this.#parts.db.fork().nativeUpdate(ItemRow, own, { unread: true, readAt: null })
+    return db.transactional(async (em) => {
+      const changed = await em.nativeUpdate(ItemRow, own, { unread: true, readAt: null })
+      return changed + (await broadcasts.markUnread(userId, ids))
+    })
   }
 
   /**
@@ -67,24 +88,32 @@ export class ReadState {
   async readAll(userId: number, newestId?: number): Promise<number> {
     const { db, clock, events } = this.#parts
     const readAt = new Date(clock.now())
-    const end = Math.min(db.newId(), newestId === undefined ? Number.MAX_SAFE_INTEGER : newestId + 1)
+    // The id of a broadcast may be ahead of the clock of this instance.
+    const now = Math.max(db.newId(), (await newestBroadcastId(db)) + 1)
+    const end = Math.min(now, newestId === undefined ? Number.MAX_SAFE_INTEGER : newestId + 1)
+    const size = newestId === undefined ? step : maxAnnounced
     let changed = 0
     for (;;) {
-      const items = await db.query<{ id: unknown }>(
-        `select id from notification_inbox_item where owner_id = ? and unread = ? and id < ? order by id limit ${step}`,
-        [userId, true, end],
-      )
-      const ids = items.map(({ id }) => Number(id))
-      const own = { id: { $in: ids }, ownerId: userId, unread: true }
+      const ids = await this.#unreadIds(userId, end, size)
       if (newestId !== undefined) changed += await this.readMany(userId, ids)
-      else if (ids.length > 0) changed += await db.fork().nativeUpdate(ItemRow, own, { unread: false, readAt })
-      if (ids.length < step) break
+      else if (ids.length > 0) changed += (await this.#markRead(userId, ids, readAt)).changed
+      if (ids.length < size) break
     }
     // Without `newestId`, one event tells that all items were read. With it, each step has already emitted its own
     // event.
     const isAll = changed > 0 && newestId === undefined
     if (isAll) events.emit(notificationRead, { userId, readAt: readAt.toISOString(), all: true, items: [] })
     return changed
+  }
+
+  async #unreadIds(userId: number, end: number, limit: number): Promise<readonly number[]> {
+    const items = await this.#parts.db.query<{ id: unknown }>(
+      'select id from notification_inbox_item where owner_id = ? and unread = ? and id < ? order by id limit ?',
+      [userId, true, end, limit],
+    )
+    const ids = items.map(({ id }) => Number(id))
+    if (ids.length === limit) return ids
+    return [...ids, ...(await this.#parts.broadcasts.unreadIds(userId, end, limit - ids.length))]
   }
 
   /** Removes an item. @throws the errors of `read` */
@@ -99,15 +128,21 @@ export class ReadState {
    * added again.
    */
   async removeMany(userId: number, ids: readonly number[]): Promise<number> {
+    const { db, broadcasts, clock } = this.#parts
     const own = { id: { $in: [...ids] }, ownerId: userId }
-    return this.#parts.db.fork().nativeUpdate(ItemRow, own, { ownerId: null })
+    return db.transactional(async (em) => {
+      const removed = await em.nativeUpdate(ItemRow, own, { ownerId: null })
+      return removed + (await broadcasts.remove(userId, ids, new Date(clock.now())))
+    })
   }
 
   /** Changes several items of a user, and returns the response with the outcome of each. */
   async each(userId: number, ids: readonly number[], change: 'read' | 'unread' | 'remove') {
+    const { db, broadcasts } = this.#parts
     const own = { id: { $in: [...ids] }, ownerId: userId }
-    const items = await this.#parts.db.fork().find(ItemRow, own, { fields: ['id', 'unread'] })
-    const wasUnread = new Map(items.map(({ id, unread }) => [id, unread]))
+    const items = await db.fork().find(ItemRow, own, { fields: ['id', 'unread'] })
+    const shared = await broadcasts.find(userId, ids)
+    const wasUnread = new Map([...items, ...shared].map(({ id, unread }) => [id, unread]))
     const changes = { read: this.readMany, unread: this.unreadMany, remove: this.removeMany }
     await changes[change].call(this, userId, [...wasUnread.keys()])
     return bulkResultOf(ids, (id) => {
@@ -117,12 +152,13 @@ export class ReadState {
   }
 
   async #require(userId: number, id: number): Promise<void> {
-    if ((await this.#parts.db.fork().count(ItemRow, { id, ownerId: userId })) === 0) {
-      throw businessError('item-unknown', { params: { id } })
-    }
+    const { db, broadcasts } = this.#parts
+    if ((await db.fork().count(ItemRow, { id, ownerId: userId })) > 0) return
+    if ((await broadcasts.find(userId, [id])).length > 0) return
+    throw businessError('item-unknown', { params: { id } })
   }
 
-  async #announce(userId: number, items: readonly ItemRow[], at: Date): Promise<void> {
+  async #announce(userId: number, items: readonly Pick<ItemRow, 'id' | 'contentId'>[], at: Date): Promise<void> {
     const { events, contents } = this.#parts
     const loaded = await contents.load(items.map(({ contentId }) => contentId))
     const readAt = at.toISOString()

@@ -24,6 +24,7 @@ export interface CellState extends CellChange {
 
 /** Milliseconds for which `isFixed` may not see a change by an operator on another instance. */
 const defaultsAgeMs = 5_000
+const maxUsers = 1_000
 
 const keyOf = ({ channel, category }: Cell) => `${channel} ${category}`
 const byKey = <C extends Cell>(cells: readonly C[]) => new Map(cells.map((cell) => [keyOf(cell), cell]))
@@ -90,6 +91,7 @@ export class PreferenceMatrix extends UserPreferences {
         .map(({ channel, category, enabled }) => ({ id: this.#db.newId(), userId, channel, category, enabled }))
       const change = { key: ['userId', 'channel', 'category'], sets: ['enabled'] } as const
       if (rows.length > 0) await insertOrReplaceRows(this.#db, PreferenceCellRow, change, rows)
+      await this.recordOptOuts(userId)
     })
     return this.cells(userId)
   }
@@ -108,6 +110,24 @@ export class PreferenceMatrix extends UserPreferences {
       userId,
       chosen.map((cell) => ({ ...cell, enabled: false })),
     )
+  }
+
+  /** Returns the default of a cell. */
+  async defaultOf(cell: Cell): Promise<CellState> {
+    return this.#defaultOf(cell, await this.#readDefaults())
+  }
+
+  /** Returns the users who have switched a cell on whose default is off, up to 1,000 at a time. */
+  async *usersWithCellOn(cell: Cell): AsyncGenerator<readonly number[]> {
+    const orderBy = { userId: 'asc' } as const
+    for (let last = 0; ; ) {
+      const where = { ...cell, enabled: true, userId: { $gt: last } }
+      const found = await this.#db.fork().find(PreferenceCellRow, where, { orderBy, limit: maxUsers })
+      const userIds = found.map(({ userId }) => userId)
+      if (userIds.length > 0) yield userIds
+      if (userIds.length < maxUsers) return
+      last = userIds.at(-1) ?? last
+    }
   }
 
   /** Returns the default of each cell. */

@@ -4,7 +4,9 @@ import { LRUCache } from 'lru-cache'
 import { categories, type NotificationPreferences, type PreferenceQuery, type ReaderFormat } from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import { PreferenceRow } from '../entities.ts'
+import { allCategories, recordOptOuts } from '../items/opt-outs.ts'
 import { declaredDefault, type PreferenceTerms } from './categories.ts'
+import { PreferenceCellRow } from './entities.ts'
 
 /** Numbers of values that one statement may contain, so that few distinct statements are prepared. */
 const sizes = [1, 10, 100, 1_000] as const
@@ -248,6 +250,8 @@ export class UserPreferences implements NotificationPreferences {
     await this.#db.transactional(async (em) => {
       await this.ensureRow(userId)
       await em.nativeUpdate(PreferenceRow, { userId }, { ...given, ...hours, updatedAt })
+      await this.recordOptOuts(userId)
+      await recordOptOuts(this.#db, userId, unwantedInInbox(await em.findOneOrFail(PreferenceRow, { userId })))
     })
     return this.get(userId)
   }
@@ -258,12 +262,22 @@ export class UserPreferences implements NotificationPreferences {
     await insertMissingRows(this.#db, PreferenceRow, 'userId', [{ ...allOn, userId, updatedAt }])
   }
 
+  /** Records which messages to all users the user does not want. Call it after a change, in the same transaction. */
+  protected async recordOptOuts(userId: number): Promise<void> {
+    const em = this.#db.fork()
+    const row = await em.findOneOrFail(PreferenceRow, { userId })
+    const cells = await em.find(PreferenceCellRow, { userId, channel: 'database', enabled: false })
+    const off = [...categories.filter((one) => !row[`${one}Enabled`]), ...cells.map(({ category }) => category)]
+    await recordOptOuts(this.#db, userId, [...new Set(row.databaseEnabled ? off : [...off, allCategories])])
+  }
+
   async switchOff(userId: number, category: string): Promise<void> {
     await this.save(userId, { [`${category}Enabled`]: false })
   }
 
   async forget(userId: number): Promise<void> {
     await this.#db.execute('delete from notification_preference where user_id = ?', [userId])
+    await this.#db.execute('delete from notification_inbox_opt_out where user_id = ?', [userId])
   }
 }
 

@@ -277,6 +277,7 @@ function partsOfGroup(code: string, channel: NotificationChannel, { format, reci
 const recipientFields: Readonly<Record<RecipientKind, readonly [name: string, type: 'number' | 'string'] | undefined>> =
   {
     user: ['userId', 'number'],
+    'all-users': undefined,
     email: ['address', 'string'],
     mobile: ['number', 'string'],
     'websocket-user': ['userId', 'number'],

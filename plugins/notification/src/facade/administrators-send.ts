@@ -49,7 +49,8 @@ export class AdministratorsSend {
    *
    * @throws BusinessError "503" with the codes of `Notification.sendTo` if the only channel failed and the message is not
    * sent later, or if nothing was attempted;
-   * the errors of `Notification.enqueue`; "400" `notification.recipient-missing` if the only channel needs a recipient;
+   * the errors of `Notification.enqueue`; "400" `notification.recipient-missing` if the only channel needs a recipient,
+   * `notification.not-for-all` if a channel cannot send to all users;
    * "400" `notification.no-queue` for a start time without a queue
    */
   async send(
@@ -59,6 +60,7 @@ export class AdministratorsSend {
   ): Promise<readonly AdministratorsResult[]> {
     const { notification, idempotency, db, recorder, hintText } = this.#parts
     const channels = notification.codesOf(requested.length === 0 ? [notification.administratorsChannel] : requested)
+    this.#assertReachAll(draft, channels)
     if (notBefore !== undefined && !notification.hasQueue)
       throw businessError('no-queue', { data: { field: 'notBefore' } })
     const call = idempotency?.current
@@ -81,6 +83,14 @@ export class AdministratorsSend {
       { ...sender, claimId: call?.id },
     )
     return channels.map((channel) => queuedResult(channel, messageId))
+  }
+
+  #assertReachAll({ recipients }: Pick<NotificationMessage, 'recipients'>, codes: readonly string[]): void {
+    if (!recipients.some(({ kind }) => kind === 'all-users')) return
+    for (const { code, recipientKinds } of this.#parts.notification.channels()) {
+      if (!codes.includes(code) || recipientKinds.length === 0 || recipientKinds.includes('all-users')) continue
+      throw businessError('not-for-all', { params: { channel: code }, data: { field: 'channels', channel: code } })
+    }
   }
 
   async #isBetterKept(

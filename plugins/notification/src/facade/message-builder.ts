@@ -80,6 +80,11 @@ export class MessageBuilder {
     return this.to(...userIds.map((userId) => ({ kind: 'user' as const, userId })))
   }
 
+  /** All users who exist when the message is sent. */
+  toAllUsers(): this {
+    return this.to({ kind: 'all-users' })
+  }
+
   toEmail(...addresses: readonly string[]): this {
     return this.to(...addresses.map((address) => ({ kind: 'email' as const, address })))
   }

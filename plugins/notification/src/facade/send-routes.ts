@@ -1,8 +1,8 @@
 import { id, instant, nullable, rateLimited, routesWith, Type, text, withDescription } from '@plinth/http'
-import { type Identity, requirePrincipal } from '@plinth/iam'
+import { type Identity, outOfScope, type Principal, requirePrincipal } from '@plinth/iam'
 import { idempotentResumable } from '@plinth/idempotency'
-import { type ChannelProvider, localize } from '@plinth/kernel'
-import { permissionCodes } from '../declarations.ts'
+import { type ChannelProvider, localize, type Recipient } from '@plinth/kernel'
+import { businessError, permissionCodes } from '../declarations.ts'
 import { priorities } from '../entities.ts'
 import type { MessageRenderer } from '../rendering.ts'
 import { type AdministratorsSend, maxConcurrent } from './administrators-send.ts'
@@ -44,6 +44,12 @@ const receivers = {
 
 const sendBody = Type.Object({
   ...receivers,
+  allUsers: Type.Optional(
+    Type.Boolean({
+      description:
+        'Sends the message to all users who exist when it is sent, instead of `recipientUserIds`. Requires the data scope `all`.',
+    }),
+  ),
   ...messageTexts,
   attributes: Type.Optional(
     Type.Record(Type.String({ maxLength: 128 }), attributeValue, {
@@ -138,6 +144,12 @@ interface SendRouteDependencies {
 
 const { route } = routesWith<SendRouteDependencies>()
 
+/** @throws BusinessError "400" `notification.all-users-alone`, "403" `iam.out-of-scope` */
+function assertMaySendToAll(userIds: readonly number[], { dataScope }: Pick<Principal, 'dataScope'>): void {
+  if (userIds.length > 0) throw businessError('all-users-alone', { data: { field: 'recipientUserIds' } })
+  if (dataScope !== 'all') throw outOfScope('allUsers')
+}
+
 const providerView = ({ code, displayName, messageTypes, attributes }: ChannelProvider, locale: string) => ({
   code,
   displayName: localize(displayName, locale),
@@ -170,21 +182,27 @@ export const sendRoutes = [
     reasons: [
       '*',
       'iam.out-of-scope',
+      'notification.all-users-alone',
       'notification.attribute-refused',
       'notification.channel-unknown',
       'notification.message-empty',
       'notification.no-queue',
       'notification.not-before-too-far',
+      'notification.not-for-all',
       'notification.not-durable',
       'notification.recipient-missing',
     ],
     async handler(request, { notification, administrators, identity }) {
       const { body, traceId, principal } = request
-      const { channels = [], recipientUserIds = [], attributes = {}, notBefore, priority = 'normal', ...texts } = body
+      const { channels = [], recipientUserIds = [], allUsers = false, attributes = {}, ...more } = body
+      const { notBefore, priority = 'normal', ...texts } = more
       requireSentAttributes(attributes, () => notification.channels())
       const userIds = [...new Set(recipientUserIds)]
       await identity?.assertInScope(requirePrincipal(request), userIds, 'recipientUserIds')
-      const recipients = userIds.map((userId) => ({ kind: 'user' as const, userId }))
+      if (allUsers) assertMaySendToAll(userIds, requirePrincipal(request))
+      const recipients: Recipient[] = allUsers
+        ? [{ kind: 'all-users' }]
+        : userIds.map((userId) => ({ kind: 'user', userId }))
       const draft = { ...texts, recipients, attributes: { ...attributes, traceId } }
       const moment = notBefore === undefined ? undefined : Date.parse(notBefore)
       const sender = { userId: principal?.userId ?? null, name: principal?.username ?? null }

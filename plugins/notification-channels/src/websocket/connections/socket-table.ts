@@ -87,6 +87,8 @@ export class ClientSocket {
 
 export interface Targets {
   readonly userIds?: readonly number[]
+  /** All users with an id of at most this number: the recipients of a broadcast. */
+  readonly usersUpTo?: number
   readonly sessionIds?: readonly string[]
   readonly groups?: readonly string[]
   readonly guests?: boolean
@@ -148,12 +150,19 @@ export class SocketTable implements Presence {
   }
 
   /** Returns the connections of the targets, each only once. */
-  of({ userIds = [], sessionIds = [], groups = [], guests = false }: Targets): ReadonlySet<ClientSocket> {
+  of({
+    userIds = [],
+    usersUpTo = 0,
+    sessionIds = [],
+    groups = [],
+    guests = false,
+  }: Targets): ReadonlySet<ClientSocket> {
     const found = new Set<ClientSocket>()
     const add = (sockets: Iterable<ClientSocket> = []) => {
       for (const socket of sockets) found.add(socket)
     }
     for (const userId of userIds) add(this.#byUser.get(userId))
+    if (usersUpTo > 0) for (const [userId, sockets] of this.#byUser) if (userId <= usersUpTo) add(sockets)
     for (const sessionId of sessionIds) add(this.#bySession.get(sessionId))
     for (const group of groups) add(this.#byGroup.get(group))
     if (guests) add(this.#guests)

@@ -126,7 +126,7 @@ function targetsOf({ recipients }: NotificationMessage) {
   }
 }
 
-const hasTargets = ({ userIds, sessionIds, groups, guests }: Required<Targets>) =>
+const hasTargets = ({ userIds, sessionIds, groups, guests }: Required<Omit<Targets, 'usersUpTo'>>) =>
   guests || userIds.length + sessionIds.length + groups.length > 0
 
 /** Returns the variables of a message without those that are secret. */

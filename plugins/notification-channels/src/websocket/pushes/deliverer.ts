@@ -15,7 +15,8 @@ export interface CreatedPush extends PushFacts {
   readonly event: 'notification.created'
   readonly content: InboxContent
   /**
-   * Ids of the items in the inboxes, in the order of `targets.userIds`. Empty for a message that is not in the inbox.
+   * Ids of the items in the inboxes, in the order of `targets.userIds`. Empty for a message that is not in the inbox. A
+   * broadcast has one id for all users.
    */
   readonly itemIds: readonly number[]
 }
@@ -123,8 +124,13 @@ export class Deliverer {
     const userIds = [...new Set(sockets.flatMap(({ caller }) => caller.userId ?? []))]
     if (preferences === undefined || userIds.length === 0) return sockets
     const wanted = new Set<number>()
+    // A broadcast is in the inbox of each user who has not switched off the inbox.
+    const inInbox =
+      push.targets.usersUpTo === undefined
+        ? userIds
+        : [...(await preferences.wanted(userIds, { channel: 'database', category: push.categories[0] ?? 'system' }))]
     for (const category of push.categories) {
-      for (const userId of await preferences.wanted(userIds, { channel: 'websocket', category })) wanted.add(userId)
+      for (const userId of await preferences.wanted(inInbox, { channel: 'websocket', category })) wanted.add(userId)
     }
     return sockets.filter(({ caller }) => caller.userId === undefined || wanted.has(caller.userId))
   }
@@ -134,13 +140,13 @@ export class Deliverer {
     const locales = new Set(sockets.map(({ caller }) => caller.locale))
     const views = new Map<string, string>()
     for (const locale of locales) views.set(locale, JSON.stringify(await this.#parts.present(content, locale)).slice(1))
-    const { userIds = [] } = targets
+    const { userIds = [], usersUpTo } = targets
     const itemOf = new Map(itemIds.map((itemId, index) => [userIds[index], itemId]))
     const text = (id: number | null, locale: string) =>
       `{"event":"notification.created","data":{"id":${id},"unread":true,"readAt":null,${views.get(locale)}}`
     const shared = new Map([...locales].map((locale) => [locale, Buffer.from(text(null, locale))]))
     return ({ caller: { userId, locale } }: ClientSocket): readonly (string | Buffer)[] => {
-      const id = userId === undefined ? undefined : itemOf.get(userId)
+      const id = userId === undefined ? undefined : usersUpTo === undefined ? itemOf.get(userId) : itemIds[0]
       return [id === undefined ? (shared.get(locale) ?? text(null, locale)) : text(id, locale)]
     }
   }

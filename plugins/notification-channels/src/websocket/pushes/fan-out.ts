@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Events } from '@plinth/events'
-import { categories, categoryOf, notificationCreated, notificationRead } from '@plinth/inbox'
+import { broadcastCreated, categories, categoryOf, notificationCreated, notificationRead } from '@plinth/inbox'
 import { errorReason, type Logger } from '@plinth/kernel'
 import type { SharedStore } from '@plinth/shared-store'
 import type { ClientSocket } from '../connections/socket-table.ts'
@@ -14,6 +14,12 @@ export function followInboxes(events: Events, fanOut: FanOut, enabled: () => boo
     const categories = [categoryOf(content.module)]
     const event = 'notification.created'
     await fanOut.sendQuietly({ event, targets: { userIds }, categories, content, itemIds })
+  })
+  events.on(broadcastCreated, 'notification-channels.websocket.broadcast-created', async ({ payload }) => {
+    if (!enabled()) return
+    const { content, itemId, userIdLimit } = payload
+    const facts = { targets: { usersUpTo: userIdLimit }, categories: [categoryOf(content.module)] }
+    await fanOut.sendQuietly({ event: 'notification.created', ...facts, content, itemIds: [itemId] })
   })
   events.on(notificationRead, 'notification-channels.websocket.read', async ({ payload }) => {
     if (!enabled()) return

@@ -30,11 +30,12 @@ export function People({ ids, count = ids.length }: { readonly ids: readonly str
 }
 
 /** Says in words who gets the message on a channel, and who does not. */
-export function AudienceText({ of }: { readonly of: Audience }) {
+export function AudienceText({ of, isForAll }: { readonly of: Audience; readonly isForAll: boolean }) {
   const { translate } = useLanguage()
   if (!of.enabled) return <p className={classes.warn}>{translate('compose.audience.disabled')}</p>
   if (of.audience === 'fixed') return <p className={classes.who}>{translate('compose.audience.fixed')}</p>
   if (of.audience === 'none') return <p className={classes.warn}>{translate('compose.audience.none')}</p>
+  if (isForAll) return <p className={classes.who}>{translate('compose.all-users')}</p>
   const missing = { mail: 'without-mail', sms: 'without-mobile' }[of.channel] ?? 'without-address'
   const isNobody = of.reached + of.withoutAddress + of.unwanted === 0
   return (

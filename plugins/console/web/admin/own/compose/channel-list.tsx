@@ -74,6 +74,8 @@ function ChannelPreview({ channel, ...props }: ShownProps & { readonly channel: 
 interface ChannelListProps {
   readonly previews: ReturnType<typeof usePreviews>['previews']
   readonly audience: ReturnType<typeof useAudience>
+  /** True for a message to all users. */
+  readonly isForAll: boolean
   /** True if the message has no text yet. */
   readonly isEmpty: boolean
   /** Returns the name of a channel. */
@@ -81,7 +83,7 @@ interface ChannelListProps {
 }
 
 /** Shows for each channel who gets the message, and how it looks. */
-export function ChannelList({ previews, audience, isEmpty, nameOf }: ChannelListProps) {
+export function ChannelList({ previews, audience, isForAll, isEmpty, nameOf }: ChannelListProps) {
   const { translate, language } = useLanguage()
   const languages = new Intl.DisplayNames([language], { type: 'language' })
   return (
@@ -103,7 +105,7 @@ export function ChannelList({ previews, audience, isEmpty, nameOf }: ChannelList
             <h3>{nameOf(channel)}</h3>
             {who !== undefined && (
               <div>
-                <AudienceText of={who} />
+                <AudienceText of={who} isForAll={isForAll} />
               </div>
             )}
             {error != null &&

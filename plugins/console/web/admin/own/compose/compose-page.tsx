@@ -148,7 +148,7 @@ function MessageForm({ page, form, channels, onRestart }: MessageFormProps) {
         </div>
       </div>
       {question.dialog}
-      <ChannelList previews={previews} audience={audience} isEmpty={isEmpty} nameOf={nameOf} />
+      <ChannelList {...{ previews, audience, isEmpty, nameOf }} isForAll={typed['allUsers'] === true} />
       {ready !== undefined && (
         <SendDialog
           form={form}
@@ -191,7 +191,7 @@ function SendToMe({ form, audience, isKnown, state, keys }: SendToMeProps) {
   const channels = audience.filter((one) => one.audience === 'users').map(({ channel }) => channel)
   const own = account.data?.id
   const onClick = () => {
-    const members = state.body(false, ['recipientUserIds', 'notBefore'])
+    const members = state.body(false, ['recipientUserIds', 'allUsers', 'notBefore'])
     if (members === undefined || own === undefined) return
     // A critical message is sent now, even in quiet hours.
     send.mutate(bodyOf({ ...members, channels, recipientUserIds: [own], priority: 'critical' }))

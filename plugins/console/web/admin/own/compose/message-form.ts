@@ -53,6 +53,7 @@ export function fieldsOf(
   const isReachingUsers = audience.some((one) => one.audience === 'users')
   const hasText = ['template', 'subject'].some((name) => String(values[name] ?? '').trim() !== '')
   return fields.flatMap((field): readonly Field[] => {
+    if (field.name === 'recipientUserIds' && values['allUsers'] === true) return []
     if (field.name === 'recipientUserIds' && isReachingUsers)
       return [{ ...field, required: true, schema: { ...field.schema, minItems: 1 } }]
     if (field.name !== 'content') return [field]

@@ -60,7 +60,11 @@ export function SendDialog({
   const api = useApi()
   const client = useQueryClient()
   const [results, setResults] = useState<readonly SendResult[]>()
-  const { notBefore, recipientUserIds = [] } = message as { notBefore?: string; recipientUserIds?: readonly number[] }
+  const {
+    notBefore,
+    recipientUserIds = [],
+    allUsers = false,
+  } = message as { notBefore?: string; recipientUserIds?: readonly number[]; allUsers?: boolean }
   const time = notBefore === undefined ? undefined : formats.exactTime(notBefore)
   const send = useWrite((signal) => api.call<readonly SendResult[]>(form, { body: message, keys, signal }), {
     onSuccess(sent) {
@@ -100,7 +104,9 @@ export function SendDialog({
             <div>
               <dt>{translate('compose.confirm.recipients')}</dt>
               <dd>
-                {recipientUserIds.length === 0 ? (
+                {allUsers ? (
+                  translate('compose.all-users')
+                ) : recipientUserIds.length === 0 ? (
                   translate('compose.confirm.nobody')
                 ) : (
                   <People ids={recipientUserIds.map(String)} />
@@ -111,7 +117,7 @@ export function SendDialog({
               <div key={one.channel}>
                 <dt>{nameOf(one.channel)}</dt>
                 <dd>
-                  <AudienceText of={one} />
+                  <AudienceText of={one} isForAll={allUsers} />
                 </dd>
               </div>
             ))}
