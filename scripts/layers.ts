@@ -62,6 +62,7 @@ export const layers: readonly Layer[] = [
       'notification-rules',
       'notification-channels',
       'delivery-receipts',
+      'push',
       'webhook-providers',
       'notification-linkage',
       'money',

@@ -107,6 +107,10 @@ t.test('no purge blocks the event loop, whatever its table contains', { timeout:
       delivery_receipt: { receipt_id: "'r' || n", status: "'applied'", occurred_at: time, created_at: time },
       delivery_receipt_confirmation: { url_hash: "'h' || n", url: "'u'", created_at: time },
     },
+    'push.purge': {
+      push_device: { target_hash: "'h' || n", target: "''", registered_at: time, ended_at: time, created_at: time },
+      push_acceptance: { send_hash: "'s' || n", created_at: time },
+    },
     'webhooks.purge': {
       webhook_delivery: { status: "'delivered'", created_at: time, next_at: time, body: "'{}'", attempt_log: "'[]'" },
     },

@@ -5,6 +5,7 @@ import notification from '@plinth/notification'
 import { notificationChannels } from '@plinth/notification-channels'
 import notificationLinkage from '@plinth/notification-linkage'
 import notificationRules from '@plinth/notification-rules'
+import push from '@plinth/push'
 import social from '@plinth/social'
 import { webhookProviders } from '@plinth/webhook-providers'
 
@@ -18,4 +19,5 @@ export const notifications: readonly Plugin[] = [
   ...notificationChannels,
   ...webhookProviders,
   deliveryReceipts,
+  push,
 ]
