@@ -64,6 +64,7 @@ export const layers: readonly Layer[] = [
       'notification-channels',
       'delivery-receipts',
       'digest',
+      'push',
       'webhook-providers',
       'notification-linkage',
       'money',

@@ -102,6 +102,14 @@ export const proofs: Readonly<Record<string, Proof>> = {
     paths: ['plugins/{digest,notification}/src/**', 'test/digest/**'],
     files: ['test/digest/streams.proof.ts'],
   },
+  push: {
+    proves:
+      'A device that accepted a push message before a kill does not get it again, over 10 kills on each database.',
+    minutes: 3,
+    group: 4,
+    paths: ['plugins/{push,notification,events}/src/**', 'plugins/push/test/**'],
+    files: ['plugins/push/test/push.proof.ts'],
+  },
   installer: {
     proves:
       'The installer works in a browser, on the command line and through restarts, also if a database or Redis is not available.',

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { callApps, callCodes, callWebhooks } from './every-operation/apps.ts'
+import { callApps, callCodes, callPush, callWebhooks } from './every-operation/apps.ts'
 import {
   callConfiguration,
   callConsole,
@@ -150,6 +150,7 @@ t.test('the generated client calls every operation of the quickstart', { timeout
     callMoney,
     callPoints,
     callApps,
+    callPush,
     callWebhooks,
     callCodes,
     callChains,

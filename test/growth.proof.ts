@@ -114,6 +114,10 @@ t.test('no purge blocks the event loop, whatever its table contains', { timeout:
     'digest.purge': {
       digest: { generation: 'n', state: "'sent'", closed_at: time, data: "'{}'", attributes: "'{}'" },
     },
+    'push.purge': {
+      push_device: { target_hash: "'h' || n", target: "''", registered_at: time, ended_at: time, created_at: time },
+      push_acceptance: { send_hash: "'s' || n", created_at: time },
+    },
     'webhooks.purge': {
       webhook_delivery: { status: "'delivered'", created_at: time, next_at: time, body: "'{}'", attempt_log: "'[]'" },
     },

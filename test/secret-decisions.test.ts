@@ -49,6 +49,8 @@ const decisions: Readonly<Record<string, 'process' | 'state' | 'nowhere' | 'lock
   'platform.notification.inbox.preference-link-key': 'state',
   'platform.open-platform.security.secret-key': 'state',
   'platform.opentelemetry.headers': 'process',
+  'platform.push.fcm.service-account': ['platform.push.fcm.endpoint'],
+  'platform.push.secret-key': 'state',
   // Each secret contains the issuer and the client for which it was entered. The plugin compares them.
   'platform.sign-in-oidc.client-secrets': 'nowhere',
   'platform.sign-in-oidc.token-key': 'state',

@@ -446,6 +446,13 @@ export interface paths {
   "/api/v1/admin/open-platform/usage": {
     get: operations['getAdminOpenPlatformUsage']
   }
+  "/api/v1/admin/push/devices": {
+    get: operations['getAdminPushDevices']
+  }
+  "/api/v1/admin/push/devices/{id}": {
+    delete: operations['deleteAdminPushDevicesById']
+    get: operations['getAdminPushDevicesById']
+  }
   "/api/v1/admin/rate-limit/operations": {
     get: operations['getAdminRateLimitOperations']
   }
@@ -1064,6 +1071,21 @@ export interface paths {
   "/api/v1/open/whoami": {
     get: operations['getOpenWhoami']
   }
+  "/api/v1/push/devices": {
+    get: operations['getPushDevices']
+  }
+  "/api/v1/push/devices/{id}": {
+    delete: operations['deletePushDevicesById']
+  }
+  "/api/v1/push/devices/fcm": {
+    post: operations['postPushDevicesFcm']
+  }
+  "/api/v1/push/devices/web-push": {
+    post: operations['postPushDevicesWebPush']
+  }
+  "/api/v1/push/web-push/public-key": {
+    get: operations['getPushWebPushPublicKey']
+  }
   "/api/v1/storage/files/{disk}/{wildcard}": {
     get: operations['getStorageFilesByDiskByWildcard']
   }
@@ -1116,7 +1138,7 @@ export interface operations {
   /** List loaded plugins with their dependencies, declarations and start time */
   getAdminConsolePlugins: { parameters: { path?: never; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: GetAdminConsolePluginsData } | GetAdminConsolePluginsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Share a view of a list with a role, in place of the view with the same name */
-  putAdminConsoleViews: { parameters: { path?: never; query?: never; header?: { "X-Reason"?: string } }; requestBody: { content: { "application/json": PutAdminConsoleViewsBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: { id: number } } | PutAdminConsoleViewsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  putAdminConsoleViews: { parameters: { path?: never; query?: never; header?: { "X-Reason"?: string } }; requestBody: { content: { "application/json": PutAdminConsoleViewsBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostPushDevicesFcmSuccess | PutAdminConsoleViewsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Stop sharing a view */
   deleteAdminConsoleViewsById: { parameters: { path: { id: number }; query?: never; header?: { "X-Reason"?: string } }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthLogoutSuccess | DeleteAdminConsoleViewsByIdFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** List delivery receipts, newest first */
@@ -1365,6 +1387,12 @@ export interface operations {
   getAdminOpenPlatformScopes: { parameters: { path?: never; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: ({ code: string; plugin: string; displayName: string; displayDescription: string | null })[] } | GetAdminOpenPlatformScopesFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Count accepted calls by day, application and route, newest day first */
   getAdminOpenPlatformUsage: { parameters: { path?: never; query?: { page?: number; size?: number; cursor?: string; count?: "exact" | "capped" | "none"; from?: string; to?: string; appId?: number }; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: GetAdminOpenPlatformUsageData } | GetAdminOpenPlatformUsageFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** List push devices */
+  getAdminPushDevices: { parameters: { path?: never; query?: { page?: number; size?: number; cursor?: string; count?: "exact" | "capped" | "none"; from?: string; to?: string; filter?: (string)[]; userId?: number; channel?: "web-push" | "fcm"; status?: "active" | "gone" | "expired" | "replaced" }; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: GetAdminPushDevicesData } | GetAdminPushDevicesFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Delete a push device */
+  deleteAdminPushDevicesById: { parameters: { path: { id: number }; query?: never; header?: { "X-Reason"?: string } }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthLogoutSuccess | DeleteAdminPushDevicesByIdFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Get a push device */
+  getAdminPushDevicesById: { parameters: { path: { id: number }; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: GetAdminPushDevicesByIdData } | GetAdminPushDevicesByIdFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Get the effective rate limit settings, stores and advice for production */
   getAdminRateLimitOperations: { parameters: { path?: never; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: GetAdminRateLimitOperationsData } | GetAdminRateLimitOperationsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Compare the clock of this instance with the time of the database */
@@ -1813,6 +1841,16 @@ export interface operations {
   postOpenWeb3ChainsByChainWalletSignaturesTypedDataVerify: { parameters: { path: { chain: string }; query?: never; header?: never }; requestBody: { content: { "application/json": PostOpenWeb3ChainsByChainWalletSignaturesTypedDataVerifyBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: PostOpenWeb3ChainsByChainWalletSignaturesTypedDataVerifyData } | PostOpenWeb3ChainsByChainWalletSignaturesTypedDataVerifyFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Get the application that signed this request */
   getOpenWhoami: { parameters: { path?: never; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: GetOpenWhoamiData } | GetOpenWhoamiFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** List your push devices, newest first */
+  getPushDevices: { parameters: { path?: never; query?: { page?: number; size?: number; cursor?: string; count?: "exact" | "capped" | "none"; filter?: (string)[] }; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: GetPushDevicesData } | GetPushDevicesFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Remove one of your push devices */
+  deletePushDevicesById: { parameters: { path: { id: number }; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthLogoutSuccess | DeletePushDevicesByIdFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Register an app with its registration token of Firebase */
+  postPushDevicesFcm: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": PostPushDevicesFcmBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostPushDevicesFcmSuccess | PostPushDevicesFcmFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Register the push subscription of a browser */
+  postPushDevicesWebPush: { parameters: { path?: never; query?: never; header?: never }; requestBody: { content: { "application/json": PostPushDevicesWebPushBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostPushDevicesFcmSuccess | PostPushDevicesWebPushFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Get the public key for push subscriptions of browsers */
+  getPushWebPushPublicKey: { parameters: { path?: never; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: { publicKey: string } } | GetPushWebPushPublicKeyFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Download a private file by its signed URL */
   getStorageFilesByDiskByWildcard: { parameters: { path: { disk: string; wildcard: string }; query: { expires: number; name?: string; grant?: string; signature: string }; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "400" | "403" | "404" | "409" | "500" | "503"; message: string; data: GetStorageFilesByDiskByWildcardData | null }; "*/*": unknown } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Open the realtime connection (WebSocket) */
@@ -1868,6 +1906,7 @@ export type GetAdminConsolePluginsData = { product: { name: string; version: str
 export type GetAdminConsolePluginsDataPluginsItemRequiresItem = { id: string; by: string | null; optional: boolean }
 export type GetAdminConsolePluginsFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetMallGoodsFailureData | null }
 export type PutAdminConsoleViewsBody = { page: string; roleId: number; name: string; search: string; isDefault: boolean }
+export type PostPushDevicesFcmSuccess = { code: "200"; message: "success"; data: { id: number } }
 export type PutAdminConsoleViewsFailure = { code: "400" | "401" | "403" | "404" | "409" | "500"; message: string; data: PutAdminConsoleViewsFailureData | null }
 export type PutAdminConsoleViewsFailureData = { reason?: "access.identity-missing" | "console.page-unknown" | "console.view-name-blank" | "console.view-role-unknown" | "console.views-full" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.reason-invalid" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type PostAuthLogoutSuccess = { code: "200"; message: "success"; data: null }
@@ -2206,6 +2245,13 @@ export type GetAdminOpenPlatformScopesFailure = { code: "400" | "401" | "403" | 
 export type GetAdminOpenPlatformUsageData = { items: ({ id: string; day: string; appId: number; appKey: string; method: string; route: string; calls: number; failed: number; cost: number })[]; page: number; size: number; total: number | null; counted: "exact" | "capped" | "none"; next: string | null }
 export type GetAdminOpenPlatformUsageFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetAdminOpenPlatformUsageFailureData | null }
 export type GetAdminOpenPlatformUsageFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "open-platform.day-range"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type GetAdminPushDevicesData = { items: (GetAdminPushDevicesByIdData)[]; page: number; size: number; total: number | null; counted: "exact" | "capped" | "none"; next: string | null }
+export type GetAdminPushDevicesByIdData = { id: number; userId: number; channel: "web-push" | "fcm"; label: string | null; service: string; status: "active" | "gone" | "expired" | "replaced"; registeredAt: string; lastSuccessAt: string | null; endedAt: string | null; createdAt: string }
+export type GetAdminPushDevicesFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetMallGoodsFailureData | null }
+export type DeleteAdminPushDevicesByIdFailure = { code: "400" | "401" | "403" | "404" | "500"; message: string; data: DeleteAdminPushDevicesByIdFailureData | null }
+export type DeleteAdminPushDevicesByIdFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.reason-invalid" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "push.device-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type GetAdminPushDevicesByIdFailure = { code: "400" | "401" | "403" | "404" | "500"; message: string; data: DeletePushDevicesByIdFailureData | null }
+export type DeletePushDevicesByIdFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "push.device-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type GetAdminRateLimitOperationsData = { defaultStore: string; defaultWindow: string; defaultWindowMs: number; defaultMaxAttempts: number; annotationEnabled: boolean; trustedProxies: (string)[]; trustForwardedHeaders: boolean; clientHeaders: (string)[]; ipv6Prefix: number; stores: ({ name: string; provider: string; shared: boolean; algorithm: string; available: boolean })[]; responseHeaders: (string)[]; metricsAvailable: boolean; metricName: string; runbookHints: (string)[]; protectionGaps: (string)[]; settings: (string)[] }
 export type GetAdminRateLimitOperationsFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetMallGoodsFailureData | null }
 export type GetAdminSchedulerClockSuccess = { code: "200"; message: "success"; data: GetAdminSchedulerClockData }
@@ -2788,4 +2834,14 @@ export type PostOpenWeb3ChainsByChainWalletSignaturesTypedDataVerifyData = { val
 export type PostOpenWeb3ChainsByChainWalletSignaturesTypedDataVerifyFailure = { code: "400" | "401" | "403" | "404" | "409" | "500" | "503"; message: string; data: PostOpenWeb3ChainsByChainWalletSignaturesPersonalVerifyFailureData | null }
 export type GetOpenWhoamiData = { appKey: string; name: string; scopes: (string)[] }
 export type GetOpenWhoamiFailure = { code: "400" | "401" | "403" | "404" | "409" | "500" | "503"; message: string; data: PostOpenEchoFailureData | null }
+export type GetPushDevicesData = { items: ({ id: number; channel: "web-push" | "fcm"; label: string | null; service: string; registeredAt: string; lastSuccessAt: string | null; createdAt: string })[]; page: number; size: number; total: number | null; counted: "exact" | "capped" | "none"; next: string | null }
+export type GetPushDevicesFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetMallGoodsFailureData | null }
+export type DeletePushDevicesByIdFailure = { code: "400" | "401" | "403" | "404" | "500"; message: string; data: DeletePushDevicesByIdFailureData | null }
+export type PostPushDevicesFcmBody = { token: string; label?: string }
+export type PostPushDevicesFcmFailure = { code: "400" | "401" | "403" | "429" | "500" | "503"; message: string; data: PostPushDevicesFcmFailureData | null }
+export type PostPushDevicesFcmFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "push.secret-key-unusable" | "rate-limit.cost-exceeds-limit" | "rate-limit.exceeded" | "rate-limit.store-unavailable"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type PostPushDevicesWebPushBody = { endpoint: string; keys: { p256dh: string; auth: string }; label?: string }
+export type PostPushDevicesWebPushFailure = { code: "400" | "401" | "403" | "429" | "500" | "503"; message: string; data: PostPushDevicesWebPushFailureData | null }
+export type PostPushDevicesWebPushFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.api-token-expired" | "iam.api-token-invalid" | "iam.api-token-misplaced" | "iam.api-token-with-cookie" | "iam.origin-unproven" | "iam.permission-denied" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.session-required" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "push.endpoint-rejected" | "push.key-invalid" | "push.secret-key-unusable" | "rate-limit.cost-exceeds-limit" | "rate-limit.exceeded" | "rate-limit.store-unavailable"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type GetPushWebPushPublicKeyFailure = { code: "400" | "401" | "403" | "500"; message: string; data: GetMallGoodsFailureData | null }
 export type GetStorageFilesByDiskByWildcardData = { reason?: "http.invalid-input" | "storage.disk-disabled" | "storage.disk-unknown" | "storage.file-unknown" | "storage.path-invalid" | "storage.path-outside" | "storage.path-taken" | "storage.signature-invalid" | "storage.url-expired" | "storage.url-revoked"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }

@@ -200,6 +200,8 @@ function membersOf(
       amountRaw: '1',
       handledBy: userId,
     },
+    PushDevice: { channel: 'web-push', status: 'active', endedAt: null },
+    PushAcceptance: { deviceId: idOf('PushDevice') },
     WebhookSubscription: { endpointId: idOf('WebhookEndpoint') },
     WebhookEndpoint: { status: 'active', statusReason: null, eventTypes: ['order.paid'] },
     WebhookDelivery: {

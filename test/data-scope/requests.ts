@@ -54,6 +54,7 @@ const targets: readonly (readonly [prefix: string, name: (names: Names) => strin
   ['/api/v1/admin/delivery-receipts/receipts/', ({ idOf }) => idOf('DeliveryReceipt')],
   ['/api/v1/admin/delivery-receipts/subscriptions/', ({ idOf }) => idOf('DeliveryReceiptConfirmation')],
   ['/api/v1/admin/suppressions/', ({ idOf }) => idOf('Suppression')],
+  ['/api/v1/admin/push/devices/', ({ idOf }) => idOf('PushDevice')],
   ['/api/v1/admin/webhooks/deliveries/', ({ idOf }) => idOf('WebhookDelivery')],
   ['/api/v1/admin/webhooks/endpoints/', ({ idOf }) => idOf('WebhookEndpoint')],
   ['/api/v1/notification-rules/', ({ idOf }) => idOf('NotificationRule')],

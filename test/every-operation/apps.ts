@@ -106,6 +106,20 @@ export async function callWebhooks({ admin }: Scene): Promise<void> {
     throw new Error(`a delivery of a deleted endpoint was sent again: ${JSON.stringify(again)}`)
 }
 
+/** Registers a browser and an app, and removes them. */
+export async function callPush({ admin }: Scene): Promise<void> {
+  const { publicKey } = await assertSuccess(admin.GET('/api/v1/push/web-push/public-key'))
+  const keys = { p256dh: publicKey, auth: 'BTBZMqHH6r4Tts7J_aSIgg' }
+  const endpoint = 'https://updates.push.services.mozilla.com/wpush/v2/gAAAAA'
+  const browser = await assertSuccess(admin.POST('/api/v1/push/devices/web-push', { body: { endpoint, keys } }))
+  const app = await assertSuccess(admin.POST('/api/v1/push/devices/fcm', { body: { token: 'bk3RNwTe3H0:CI2k' } }))
+  await assertSuccess(admin.GET('/api/v1/push/devices'))
+  await assertSuccess(admin.GET('/api/v1/admin/push/devices'))
+  await assertSuccess(admin.GET('/api/v1/admin/push/devices/{id}', { params: { path: { id: app.id } } }))
+  await assertSuccess(admin.DELETE('/api/v1/push/devices/{id}', { params: { path: { id: browser.id } } }))
+  await assertSuccess(admin.DELETE('/api/v1/admin/push/devices/{id}', { params: { path: { id: app.id } } }))
+}
+
 /** Signs in with a wallet, and with codes by e-mail and text message. */
 export async function callCodes({ publicClient, clientOf, user, sentCode }: Scene): Promise<void> {
   const { address } = wallet

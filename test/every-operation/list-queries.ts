@@ -77,7 +77,8 @@ export async function assertListQueriesApply(
   for (const [path, { get }] of Object.entries(paths)) {
     const { parameters = [] } = get ?? {}
     if (path.includes('{') || !parameters.some(({ name }) => name === 'size')) continue
-    const client = /\/(inbox|users\/me|mall\/orders)/.test(path) && !path.includes('/admin/') ? user : admin
+    const client =
+      /\/(inbox|users\/me|mall\/orders|push\/devices)/.test(path) && !path.includes('/admin/') ? user : admin
     const rows: Rows = async (query) => {
       const call = client.GET(path as '/api/v1/admin/iam/audits', { params: { query } })
       return (await assertSuccess(call)).items as unknown as readonly Row[]

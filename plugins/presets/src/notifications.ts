@@ -6,6 +6,7 @@ import notification from '@plinth/notification'
 import { notificationChannels } from '@plinth/notification-channels'
 import notificationLinkage from '@plinth/notification-linkage'
 import notificationRules from '@plinth/notification-rules'
+import push from '@plinth/push'
 import social from '@plinth/social'
 import suppression from '@plinth/suppression'
 import { webhookProviders } from '@plinth/webhook-providers'
@@ -22,4 +23,5 @@ export const notifications: readonly Plugin[] = [
   ...webhookProviders,
   deliveryReceipts,
   suppression,
+  push,
 ]
