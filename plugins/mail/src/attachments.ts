@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { type Clock, isBusinessError, withinDeadline } from '@plinth/kernel'
-import type { Storage } from '@plinth/storage'
+import type { OpenFile, Storage } from '@plinth/storage'
 import type { MailAttachment, MailDelivery } from './contract.ts'
 
 /** Limits of the files of one mail; sizes in bytes. */
@@ -105,36 +105,44 @@ async function checkAttachment(
   const refused = limits.refused.find((rule) => (rule.startsWith('.') ? lower.endsWith(rule) : type === rule))
   if (refused !== undefined) throw rejected('refused', `is not sent: files of the kind ${refused} are refused`)
   if (storage === undefined) throw rejected('missing', 'is not sent: the product has no files')
-  const failed = (error: unknown) => failureOf(error, filename)
-  const waiting = <T>(work: () => Promise<T>) =>
-    withinDeadline(clock, stallMs, work, () => stalled(filename)).catch(rethrow(failed))
-  const size = (await waiting(() => storage.stat(disk, path)))?.size
+  /** Limits the time of one step, and converts its error. */
+  const step: Step = (work) =>
+    withinDeadline(clock, stallMs, work, () => stalled(filename)).catch((error: unknown) => {
+      throw failureOf(error, filename)
+    })
+  const size = (await step(() => storage.stat(disk, path)))?.size
   if (size === undefined) throw rejected('missing', 'does not exist')
   if (size > limits.maxBytes) throw rejected('too-large', `has ${size} bytes; the limit is ${limits.maxBytes}`)
-
-  async function* bytes() {
-    const { content } = await waiting(() => (storage as Storage).open(disk as string, path as string))
-    let read = 0
-    try {
-      const chunks: AsyncIterator<Buffer> = content[Symbol.asyncIterator]()
-      for (;;) {
-        const { done, value } = await waiting(() => chunks.next())
-        if (done === true) break
-        read += value.length
-        if (read > size) break
-        yield value
-      }
-    } finally {
-      content.destroy()
-    }
-    if (read !== size) throw new AttachmentFailure('deferred', 'unavailable', `"${filename}" changed while it was sent`)
-  }
+  const changed = () => new AttachmentFailure('deferred', 'unavailable', `"${filename}" changed while it was sent`)
+  const bytes = () => bytesOf(() => storage.open(disk, path), size, step, changed)
   const id = contentId === undefined ? {} : { cid: contentId }
   return { filename, contentType: type, ...id, size, open: () => Readable.from(bytes(), { objectMode: false }) }
 }
 
-const rethrow = (convert: (error: unknown) => Error) => (error: unknown) => {
-  throw convert(error)
+type Step = <T>(work: () => Promise<T>) => Promise<T>
+
+/** Reads a file. @param size bytes that the file had when it was checked */
+async function* bytesOf(
+  open: () => Promise<OpenFile>,
+  size: number,
+  step: Step,
+  changed: () => Error,
+): AsyncGenerator<Buffer> {
+  const { content } = await step(open)
+  let read = 0
+  try {
+    const chunks: AsyncIterator<Buffer> = content[Symbol.asyncIterator]()
+    for (;;) {
+      const { done, value } = await step(() => chunks.next())
+      if (done === true) break
+      read += value.length
+      if (read > size) break
+      yield value
+    }
+  } finally {
+    content.destroy()
+  }
+  if (read !== size) throw changed()
 }
 
 const stalled = (name: string) =>
