@@ -167,8 +167,8 @@ export default definePlugin({
     onStop(() => verifier.stop())
     http?.addRoutes(channelRoutes, parts)
     contribute(labelSources, 'notification.channel', channelLabels(parts.notification))
-    const { templates } = services
-    if (templates) http?.addRoutes(templateTestRoutes, { templates, notification: parts.notification })
+    const { templates, identity } = services
+    if (templates) http?.addRoutes(templateTestRoutes, { templates, identity, notification: parts.notification })
     if (db && recorder && writer && deliveries) {
       contribute(templateUses, 'notification.messages', waitingMessages(db))
       http?.addRoutes(figureRoutes, { db, dayOf: site?.dayOf ?? createDayFormatter(() => 'UTC') })

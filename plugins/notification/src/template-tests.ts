@@ -1,6 +1,6 @@
 import type { Database } from '@plinth/database'
 import { bulkRateLimit, id, routesWith, Type } from '@plinth/http'
-import { assertPermitted, requirePrincipal } from '@plinth/iam'
+import { assertPermitted, type Identity, requirePrincipal } from '@plinth/iam'
 import { bilingual } from '@plinth/kernel'
 import type { Templates, TemplateUses } from '@plinth/template'
 import { permissionCodes } from './declarations.ts'
@@ -11,6 +11,8 @@ import { sendResult } from './facade/results.ts'
 interface TemplateTestDependencies {
   readonly templates: Pick<Templates, 'sample'>
   readonly notification: ChannelNotification
+  /** Checks the data scope of the caller. Undefined in a product without users. */
+  readonly identity: Pick<Identity, 'assertInScope'> | undefined
 }
 
 const { route } = routesWith<TemplateTestDependencies>()
@@ -35,6 +37,7 @@ export const templateTestRoutes = [
     },
     response: sendResult,
     reasons: [
+      'iam.out-of-scope',
       'notification.channel-unknown',
       'notification.message-empty',
       'template.compile-timeout',
@@ -47,12 +50,13 @@ export const templateTestRoutes = [
       'template.unknown',
       'template.value-refused',
     ],
-    async handler(request, { templates, notification }) {
+    async handler(request, { templates, notification, identity }) {
       const principal = requirePrincipal(request)
       assertPermitted({ permission: 'template:template:view', scope: 'none' }, principal)
       const { templateId, text, channel } = request.body
       const { subject, content, html, attachments: files, locale } = await templates.sample(templateId, text)
       const { userId, username: name } = principal
+      await identity?.assertInScope(principal, [userId])
       const message = {
         subject,
         content,

@@ -19,17 +19,15 @@ const previewed = {
   ],
 } as const
 
-/** Sends the template with its test values to the operator. */
-const testOf = (it: Row<{ readonly id: number }>, source: 'draft' | 'published') =>
-  it.action('postAdminNotificationTemplateTests', {
-    label: text('Send test to me', '给我发送测试'),
-    optional: true,
-    params: {},
-    body: { templateId: 'id', text: { value: source } },
-    ask: ['channel'],
-    options: { channel: { labels: 'notification.channel', optional: true } },
-    outcome: { field: 'outcome', good: ['accepted'], reason: 'errorMessage' },
-  })
+/** Options of the action that sends the template with its test values to the operator. */
+const testMessage = {
+  label: text('Send test to me', '给我发送测试'),
+  optional: true,
+  params: {},
+  ask: ['channel'],
+  options: { channel: { labels: 'notification.channel', optional: true } },
+  outcome: { field: 'outcome', good: ['accepted'], reason: 'errorMessage' },
+} as const
 
 const templates = adminList('getAdminTemplates', (row) => ({
   id: 'template.templates',
@@ -124,7 +122,10 @@ const template = adminDetail('getAdminTemplatesById', (it) => ({
     version: 'version',
   }),
   actions: [
-    testOf(it, 'published'),
+    it.action('postAdminNotificationTemplateTests', {
+      ...testMessage,
+      body: { templateId: 'id', text: { value: 'published' } },
+    }),
     it.action('postAdminTemplates', {
       label: text('Copy to another language', '复制到其他语言'),
       params: {},
@@ -221,7 +222,10 @@ const draft = adminDetail('getAdminTemplatesByIdDraft', (it) => ({
       when: { exists: [true] },
       confirm: text('Messages then use the draft of {{code}}.', '此后的消息将使用 {{code}} 的草稿。'),
     }),
-    testOf(it, 'draft'),
+    it.action('postAdminNotificationTemplateTests', {
+      ...testMessage,
+      body: { templateId: 'id', text: { value: 'draft' } },
+    }),
     it.action('postAdminTemplatesByIdDraftAttachments', {
       label: text('Add file', '添加文件'),
       params: { id: 'id' },

@@ -44,7 +44,7 @@ export interface FallbackStep {
    */
   readonly rule: 'exact' | 'language' | 'region'
   /** True if this is the default language, not the requested one. */
-  readonly isDefault: boolean
+  readonly isDefaultLanguage: boolean
   /** Language of the template that was taken. Null if the search continues. */
   readonly found: string | null
 }

@@ -129,6 +129,13 @@ async function compiledColumns(
   const { subject, content, html = null, htmlFormat = null, enabled = true, testValues } = input
   const attachments = before?.attachments ?? null
   const isKept = testValues === undefined
-  const fields = { subject, content, html, htmlFormat, attachments, testValues: testValues ?? (isKept ? before?.testValues : null) }
+  const fields = {
+    subject,
+    content,
+    html,
+    htmlFormat,
+    attachments,
+    testValues: testValues ?? (isKept ? before?.testValues : null),
+  }
   return { enabled, ...(await checkedSource(fieldsOf(fields), locale, compiler, isKept ? 'remove' : 'reject')) }
 }

@@ -174,7 +174,7 @@ export class TemplateService implements Templates {
     const steps = expectedLocales(query.locale, defaultLocale).flatMap((locale, index, { length }) =>
       rules.map((rule, at) => {
         const isFound = found !== undefined && distance(found, locale) === at
-        return { locale, rule, isDefault: index === length - 1, found: isFound ? found : null }
+        return { locale, rule, isDefaultLanguage: index === length - 1, found: isFound ? found : null }
       }),
     )
     const end = steps.findIndex((step) => step.found !== null)

@@ -219,7 +219,8 @@ onEachDatabase(t, 'templates have drafts and versions', async (t: Test, db) => {
     await save({ code: 'chain', locale: 'zh-CN', content: 'cn' })
     const steps = async (locale?: string) =>
       (await templates.fallback({ code: 'chain', channel: 'mail', locale })).map(
-        ({ locale, rule, isDefault, found }) => `${locale} ${rule}${isDefault ? ' default' : ''} ${found ?? '-'}`,
+        ({ locale, rule, isDefaultLanguage, found }) =>
+          `${locale} ${rule}${isDefaultLanguage ? ' default' : ''} ${found ?? '-'}`,
       )
     t.same(
       { tw: await steps('zh-TW'), sg: await steps('zh_SG'), cn: await steps('zh-CN'), none: await steps() },

@@ -257,7 +257,7 @@ export const sendRoutes = [
             description:
               'How templates were compared: the same tag, the same language and script without a region, or with another region.',
           }),
-          isDefault: Type.Boolean({ description: 'True for the default language.' }),
+          isDefaultLanguage: Type.Boolean({ description: 'True for the default language.' }),
           found: nullable(text, {
             description: 'Language of the template that was taken. Null: the search continues.',
           }),

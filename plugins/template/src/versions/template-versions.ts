@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { SqlEntityManager } from '@mikro-orm/sql'
-import { type Database, insertRowsIfAbsent, insertRow, versionConflictData } from '@plinth/database'
+import { type Database, insertRow, insertRowsIfAbsent, versionConflictData } from '@plinth/database'
 import type { Operator } from '@plinth/iam'
 import { auditFieldsOfCaller, type Kernel, writeAuditEntry } from '@plinth/kernel'
 import type { Storage, Uploads } from '@plinth/storage'
