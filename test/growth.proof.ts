@@ -121,6 +121,15 @@ t.test('no purge blocks the event loop, whatever its table contains', { timeout:
     'webhooks.purge': {
       webhook_delivery: { status: "'delivered'", created_at: time, next_at: time, body: "'{}'", attempt_log: "'[]'" },
     },
+    'template.versions.purge': {
+      message_template_version: {
+        template_id: 'n',
+        number: 'n',
+        superseded_at: time,
+        created_at: time,
+        variables: "'[]'",
+      },
+    },
     'open-platform.purge': {
       open_call: { day: "'2001-01-01'", call_key: "'c' || n", occurred_at: time },
       open_call_day: { day: "'2001-01-01'", route: "'r' || n" },

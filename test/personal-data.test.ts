@@ -108,6 +108,28 @@ async function fillMore(db: Database, userId: number, username: string): Promise
     enabled: true,
     ...edited,
   })
+  await insert('message_template_draft', {
+    id: id(),
+    template_id: id(),
+    subject: 's',
+    content: 'c',
+    base_version: 1,
+    ...edited,
+  })
+  await insert('message_template_version', {
+    id: id(),
+    template_id: id(),
+    number: 1,
+    code: username,
+    channel: 'all',
+    locale: 'en',
+    subject: 's',
+    content: 'c',
+    compiled: '{}',
+    variables: '[]',
+    created_at: now,
+    created_by: username,
+  })
   await insert('web3_chain', {
     id: id(),
     name: username,

@@ -94,6 +94,7 @@ export {
   channelChecks,
   type DeliveryOutcome,
   isChannelError,
+  type MessageFile,
   type NeededConfigKeys,
   type NotificationChannel,
   type NotificationMessage,

@@ -38,6 +38,8 @@ const withoutUsers: readonly string[] = [
   'SystemConfigInstance',
   'Web3Chain',
   'MessageTemplate',
+  'MessageTemplateDraft',
+  'MessageTemplateVersion',
   'PointsRule',
   'SendLogCount',
   'Web3SettlementAuditCount',

@@ -90,6 +90,7 @@ const bodies: Readonly<Record<string, (names: Names) => object>> = {
   'POST /api/v1/admin/money/payment-orders/{outTradeNo}/close/preview': () => ({}),
   'POST /api/v1/admin/notification/audience': ({ userId }) => ({ recipientUserIds: [userId] }),
   'POST /api/v1/admin/notification/channels/{code}/test': ({ userId }) => ({ userId }),
+  'POST /api/v1/admin/notification/template-tests': () => ({ templateId: 1, text: 'draft', channel: 'database' }),
   'POST /api/v1/admin/open-platform/apps': ({ userId }) => ({ name: 'intruder', ownerUserId: userId }),
   'PUT /api/v1/admin/open-platform/apps/{id}': () => ({ name: 'changed' }),
   'POST /api/v1/admin/open-platform/apps/{id}/disable': () => ({}),

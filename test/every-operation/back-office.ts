@@ -65,7 +65,36 @@ export async function callTemplates({ admin }: Scene): Promise<void> {
   await assertSuccess(admin.PUT('/api/v1/admin/templates/{id}', { params, body: { ...text, version } }))
   const preview = { ...text, variables: { name: 'Ann' } }
   await assertSuccess(admin.POST('/api/v1/admin/templates/preview', { body: preview }))
+  await callTemplateVersions({ admin }, params)
   await assertSuccess(admin.DELETE('/api/v1/admin/templates/{id}', { params }))
+}
+
+async function callTemplateVersions(
+  { admin }: Pick<Scene, 'admin'>,
+  params: { readonly path: { readonly id: number } },
+): Promise<void> {
+  const draft = { subject: 'Hi', content: 'Good day {{name}}', baseVersion: 2 }
+  await assertSuccess(admin.GET('/api/v1/admin/templates/{id}/draft', { params }))
+  await assertSuccess(admin.PUT('/api/v1/admin/templates/{id}/draft', { params, body: { ...draft, version: 0 } }))
+  await assertSuccess(admin.DELETE('/api/v1/admin/templates/{id}/draft', { params }))
+  const content = Buffer.from('%PDF-1.7').toString('base64')
+  const file = await assertSuccess(admin.POST('/api/v1/admin/storage/uploads', { body: { name: 'a.pdf', content } }))
+  const attachment = { file: file.id, name: 'a.pdf', version: 0 }
+  await assertSuccess(admin.POST('/api/v1/admin/templates/{id}/draft/attachments', { params, body: attachment }))
+  const removed = { name: 'a.pdf', version: 1 }
+  await assertSuccess(admin.POST('/api/v1/admin/templates/{id}/draft/attachments/remove', { params, body: removed }))
+  await assertSuccess(admin.PUT('/api/v1/admin/templates/{id}/draft', { params, body: { ...draft, version: 2 } }))
+  await assertSuccess(admin.GET('/api/v1/admin/templates/{id}/draft/comparison', { params }))
+  await assertSuccess(admin.GET('/api/v1/admin/templates/{id}/uses', { params }))
+  const test = { templateId: params.path.id, text: 'draft' as const, channel: 'database' }
+  await assertSuccess(admin.POST('/api/v1/admin/notification/template-tests', { body: test }))
+  await assertSuccess(admin.POST('/api/v1/admin/templates/{id}/draft/publish', { params, body: { version: 3 } }))
+  const query = { templateId: params.path.id }
+  const { items } = await assertSuccess(admin.GET('/api/v1/admin/template-versions', { params: { query } }))
+  const path = { id: items.at(-1)?.id ?? 0 }
+  await assertSuccess(admin.GET('/api/v1/admin/template-versions/{id}', { params: { path } }))
+  await assertSuccess(admin.GET('/api/v1/admin/template-versions/{id}/comparison', { params: { path } }))
+  await assertSuccess(admin.POST('/api/v1/admin/template-versions/{id}/take-back', { params: { path }, body: {} }))
 }
 
 export async function callScheduler({ admin }: Scene): Promise<void> {

@@ -58,7 +58,7 @@ type Data = any
 async function logIn(username: string) {
   const login = await server.inject({ method: 'POST', url: '/api/v1/auth/login', payload: { username, password } })
   const headers = { authorization: `Bearer ${login.json().data.accessToken}` }
-  return async (method: 'GET' | 'POST', path: string, payload?: object): Promise<Data> => {
+  return async (method: 'GET' | 'POST' | 'PUT', path: string, payload?: object): Promise<Data> => {
     const body = payload === undefined ? {} : { payload }
     const response = await server.inject({ method, url: `/api/v1/${path}`, headers, ...body })
     t.equal(response.json().code, '200', `${method} ${path}: ${response.body}`)
@@ -179,7 +179,14 @@ const jsonColumns: Readonly<Record<string, 'list' | 'map' | 'members'>> = {
   'notification_send_log.recipients': 'list',
   'oidc_identity.granted_role_ids': 'list',
   'open_app.scopes': 'list',
+  'message_template.attachments': 'members',
+  'message_template.test_values': 'map',
   'message_template.variables': 'list',
+  'message_template_draft.attachments': 'members',
+  'message_template_draft.test_values': 'map',
+  'message_template_version.attachments': 'members',
+  'message_template_version.test_values': 'map',
+  'message_template_version.variables': 'list',
   'points_order_reward.rule_snapshot': 'members',
   'points_rule.config': 'members',
   'points_rule.display_description': 'members',
@@ -235,7 +242,32 @@ const attempt = {
 /** Returns the value in the form in which a column returns it. */
 const stored = (value: object): Data => JSON.parse(JSON.stringify({ ...value, ...unknown }))
 
+/** Where the attachments of a template are stored, and the operation that reads them. */
+const templateFiles: Readonly<Record<string, (id: number) => Promise<Data>>> = {
+  message_template: (id) => root('GET', `admin/templates/${id}`),
+  message_template_draft: (id) => root('GET', `admin/templates/${id}/draft`),
+  message_template_version: async (id) =>
+    root(
+      'GET',
+      `admin/template-versions/${(await root('GET', `admin/template-versions?templateId=${id}`)).items[0].id}`,
+    ),
+}
+
 const samples: readonly Sample[] = [
+  ...Object.entries(templateFiles).map(([table, get]) => ({
+    shape: `${table}.attachments`,
+    async read() {
+      const texts = { subject: 's', content: 'c' }
+      const { id } = await root('POST', 'admin/templates', { code: table, locale: 'en', ...texts })
+      const draft = { ...texts, version: 0, baseVersion: 1 }
+      await root('PUT', `admin/templates/${id}/draft`, draft)
+      const earlier = JSON.stringify([stored({ name: 'logo.png', disk: 'local', path: 'message-templates/logo.png' })])
+      const key = table === 'message_template' ? 'id' : 'template_id'
+      await store.execute(`update ${table} set attachments = ? where ${key} = ?`, [earlier, id])
+      return (await get(id)).attachments.map(({ name, path }: Data) => [name, path])
+    },
+    expected: [['logo.png', 'message-templates/logo.png']],
+  })),
   {
     shape: 'outbox_event.payload of notification.part',
     read() {

@@ -24,6 +24,16 @@ export type RecipientKind = Recipient['kind']
 /** A part of a text: start (inclusive) and end (exclusive) in UTF-16 units. */
 export type TextRange = readonly [start: number, end: number]
 
+/** A file on a disk of `@plinth/storage`. The HTML of the message can show it at `cid:<contentId>`. */
+export interface MessageFile {
+  readonly name: string
+  readonly disk: string
+  readonly path: string
+  /** `type/subtype`. Default: by the ending of the name. */
+  readonly contentType?: string | undefined
+  readonly contentId?: string | undefined
+}
+
 /** One message, ready to send (document 2 of the specification, "Message"). */
 export interface NotificationMessage {
   /** Unique id. The notification service assigns it. */
@@ -41,6 +51,16 @@ export interface NotificationMessage {
    */
   readonly html?: string
   readonly template?: string
+  /**
+   * Published versions of the template when the message was stored, by the id of the template. A later change of the
+   * template does not alter the message. Absent: the version that is published when the message is sent.
+   */
+  readonly templateVersions?: Readonly<Record<string, number>>
+  /**
+   * Files for channels that send files, such as `mail`; at send, also those of the template. Only their place is stored
+   * with a message that waits. The attribute `attachments` is for the inbox too.
+   */
+  readonly files?: readonly MessageFile[]
   readonly variables: Readonly<Record<string, string | number | boolean | null>>
   /**
    * Names of variables with secret values, such as a one-time code. Subject and content contain these values as plain

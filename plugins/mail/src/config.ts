@@ -1,5 +1,6 @@
 import { type ConfigView, guardsPermission, key } from '@plinth/kernel'
 import { senderPattern } from './address.ts'
+import type { AttachmentLimits } from './attachments.ts'
 
 const text = (en: string, zh: string, more: object = {}) =>
   key.string({ title: { en, 'zh-CN': zh }, default: '', maxLength: 255, reload: 'live', ...more })
@@ -125,6 +126,50 @@ export const keys = {
     destination: ['platform.mail.dkim.domain', 'platform.mail.dkim.selector'],
     reload: 'live',
   }),
+  'platform.mail.attachments.max-count': key.integer({
+    title: { en: 'Files per e-mail', 'zh-CN': '单封邮件的附件数' },
+    description: {
+      en: 'An e-mail with more files is rejected. 0: no files are sent.',
+      'zh-CN': '附件更多的邮件会被拒绝。0 表示不发送附件。',
+    },
+    default: 10,
+    minimum: 0,
+    maximum: 50,
+    reload: 'live',
+  }),
+  'platform.mail.attachments.max-size': key.bytes({
+    title: { en: 'Size of a file in an e-mail', 'zh-CN': '单个附件的大小' },
+    description: {
+      en: 'An e-mail with a larger file is rejected.',
+      'zh-CN': '含更大附件的邮件会被拒绝。',
+    },
+    default: '10MiB',
+    minimum: 1,
+    maximum: '100MiB',
+    reload: 'live',
+  }),
+  'platform.mail.attachments.max-total-size': key.bytes({
+    title: { en: 'Size of all files in an e-mail', 'zh-CN': '单封邮件附件的总大小' },
+    description: {
+      en: 'In the e-mail, files are about a third larger. Many servers reject e-mails above 25 MiB. Increase the e-mail timeout for large files.',
+      'zh-CN': '邮件中的附件约增大三分之一。许多服务器拒绝超过 25 MiB 的邮件。附件较大时请延长邮件发送超时时间。',
+    },
+    default: '15MiB',
+    minimum: 1,
+    maximum: '200MiB',
+    reload: 'live',
+  }),
+  'platform.mail.attachments.refused': key.string({
+    title: { en: 'Rejected kinds of files', 'zh-CN': '拒绝的附件种类' },
+    description: {
+      en: 'Media types, such as text/html, and endings of file names, such as .exe, separated by commas. An e-mail with such a file is rejected.',
+      'zh-CN': '以逗号分隔的媒体类型（如 text/html）和文件名后缀（如 .exe）；含此类附件的邮件会被拒绝。',
+    },
+    default:
+      '.exe,.com,.bat,.cmd,.scr,.pif,.msi,.js,.jse,.vbs,.vbe,.wsf,.ps1,.hta,.jar,.lnk,.reg,.cpl,text/html,image/svg+xml',
+    maxLength: 2_000,
+    reload: 'live',
+  }),
   'platform.mail.file.directory': key.string({
     title: { en: 'Directory of the "file" driver', 'zh-CN': 'file 驱动的目录' },
     description: {
@@ -138,3 +183,14 @@ export const keys = {
 }
 
 export type MailConfig = ConfigView<typeof keys>
+
+export const readAttachmentLimits = (config: Pick<MailConfig, 'get'>): AttachmentLimits => ({
+  maxCount: config.get('platform.mail.attachments.max-count'),
+  maxBytes: config.get('platform.mail.attachments.max-size'),
+  maxTotalBytes: config.get('platform.mail.attachments.max-total-size'),
+  refused: config
+    .get('platform.mail.attachments.refused')
+    .split(',')
+    .map((rule) => rule.trim().toLowerCase())
+    .filter(Boolean),
+})

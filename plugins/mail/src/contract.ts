@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import {
   type ChannelCheck,
   type DeliveryOutcome,
@@ -7,6 +8,21 @@ import {
   service,
   shape,
 } from '@plinth/kernel'
+
+/**
+ * A file on a disk of `@plinth/storage`. It is read when the mail is sent, and again for each attempt. The mail is sent
+ * completely or not at all: a file that is missing, too large or changed while it was sent ends the send.
+ */
+export interface MailAttachment {
+  /** File name for the recipient. Its path, control and format characters are removed. */
+  readonly name: string
+  readonly disk: string
+  readonly path: string
+  /** `type/subtype`. Default: by the ending of the name. */
+  readonly contentType?: string | undefined
+  /** Lets the HTML show the file: `contentId` of `cid:<contentId>`. 1 to 64 letters, digits, `.`, `_` or `-`. */
+  readonly contentId?: string | undefined
+}
 
 /**
  * A mail. Its addresses are without names, for example `someone@example.com`. Addresses and subject contain no line
@@ -27,6 +43,8 @@ export interface MailMessage {
   readonly unsubscribeUrl?: string | undefined
   /** `https` URL of the page on which the recipient chooses the messages to get. It is added below the text. */
   readonly preferencesUrl?: string | undefined
+  /** Number and sizes are limited by `platform.mail.attachments.*`. */
+  readonly attachments?: readonly MailAttachment[] | undefined
 }
 
 export interface MailOptions {
@@ -97,6 +115,17 @@ export interface Mail {
 
 export const mail = service<Mail>('mail', { from: '@plinth/mail' })
 
+/** The complete mail (RFC 5322), signed if DKIM is configured. */
+export interface MailContent {
+  /**
+   * Must be read to its end or destroyed. It fails if an attachment cannot be read. The recipient must then not get the
+   * part that was read.
+   */
+  readonly stream: Readable
+  /** Bytes; an estimate if the mail has attachments. */
+  readonly size: number
+}
+
 /** A validated mail. */
 export interface OutgoingMail {
   /** Address of the sender without a name. */
@@ -108,7 +137,9 @@ export interface OutgoingMail {
   readonly to: readonly string[]
   readonly subject: string
   readonly messageId: string
-  /** Returns the complete mail (RFC 5322), signed if DKIM is configured. */
+  /** Returns the mail. Each call reads the attachments again. */
+  content(): Promise<MailContent>
+  /** Returns the mail in memory, for a driver that cannot send a stream. */
   raw(): Promise<Buffer>
 }
 

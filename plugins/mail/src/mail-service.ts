@@ -1,3 +1,6 @@
+import { tmpdir } from 'node:os'
+import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
 import {
   bilingual,
   ChannelError,
@@ -7,10 +10,13 @@ import {
   type NeededConfigKeys,
   sendReference,
 } from '@plinth/kernel'
+import type { Storage } from '@plinth/storage'
 import { isAddress, isHeaderText, parseSender, type Sender } from './address.ts'
+import { AttachmentFailure, type AttachmentLimits, type CheckedAttachment, checkAttachments } from './attachments.ts'
 import type {
   Mail,
   MailAnnotations,
+  MailContent,
   MailDelivery,
   MailDriver,
   MailMessage,
@@ -43,15 +49,18 @@ const canonical = (text: string) => text.replace(/\r\n|\r|\n/g, '\r\n')
 /** Maximum length of an encoded word. With it, lines are shorter than 76 characters (RFC 2047, 2). */
 const maxWordLength = 52
 
+/** Number of bytes from which the signer stores a mail with files in a temporary file that only this user can read. */
+const maxSignedBytes = 2 * 1024 * 1024
+
 /**
- * Builds the mail. Texts are encoded, so that servers on the way do not change them. Content is never read from a file
- * or URL.
+ * Builds the mail. Texts are encoded, so that servers on the way do not change them. The library never reads a file or
+ * URL itself. A mail without attachments is in memory. The files of attachments are read while the mail is sent.
  */
 async function composeMail(
   { to, subject, replyTo, locale, unsubscribeUrl, ...written }: MailMessage,
   from: Sender,
-  { messageId, dkim, more }: { messageId: string; dkim: Dkim | undefined; more: MailAnnotations['headers'] },
-): Promise<Buffer> {
+  { messageId, dkim, more, attachments }: Composition,
+): Promise<MailContent> {
   // Imported only here, to save memory in a product that sends no mails.
   const [{ default: nodemailer }, { encodeWord }] = await Promise.all([
     import('nodemailer'),
@@ -61,7 +70,8 @@ async function composeMail(
   // here.
   const hasEncodedWord = subject.includes('=?')
   const { text, html } = withPreferencesLink({ ...written, locale })
-  const composer = nodemailer.createTransport({ streamTransport: true, buffer: true, newline: 'windows' })
+  const files = attachments.map(({ open, size: _, ...attachment }) => ({ ...attachment, content: open() }))
+  const composer = nodemailer.createTransport({ streamTransport: true, buffer: files.length === 0 })
   const { message } = await composer.sendMail({
     from: { name: from.name, address: from.address },
     to: to.map((address) => ({ name: '', address })),
@@ -69,8 +79,10 @@ async function composeMail(
     ...(hasEncodedWord ? {} : { subject }),
     text: canonical(text),
     ...(html === undefined ? {} : { html: canonical(html) }),
+    attachments: files,
     messageId,
     encoding: 'base64',
+    newline: 'windows',
     headers: {
       // Prevents automatic replies (RFC 3834).
       'Auto-Submitted': 'auto-generated',
@@ -86,12 +98,31 @@ async function composeMail(
             'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
           }),
     },
-    ...(dkim === undefined ? {} : { dkim: { ...dkim, headerFieldNames: signedHeaders } }),
+    ...(dkim === undefined ? {} : { dkim: { ...dkim, ...signerCache, headerFieldNames: signedHeaders } }),
     disableFileAccess: true,
     disableUrlAccess: true,
   })
-  if (!Buffer.isBuffer(message)) throw new TypeError('The mail was not composed into a buffer')
-  return message
+  if (Buffer.isBuffer(message)) return { stream: Readable.from([message]), size: message.length }
+  const stream = message as Readable
+  stream.once('close', () => {
+    for (const { content } of files) content.destroy()
+  })
+  return { stream, size: estimatedBytes([text, html ?? ''], attachments) }
+}
+
+const signerCache = { cacheDir: tmpdir(), cacheTreshold: maxSignedBytes }
+
+/** Returns about how many bytes the mail has: base64 with a line break after 76 characters, and the headers. */
+function estimatedBytes(texts: readonly string[], attachments: readonly CheckedAttachment[]): number {
+  const bytes = [...texts.map((text) => Buffer.byteLength(text)), ...attachments.map(({ size }) => size)]
+  return bytes.reduce((sum, size) => sum + Math.ceil(size / 57) * 78 + 1_000, 0)
+}
+
+interface Composition {
+  readonly messageId: string
+  readonly dkim: Dkim | undefined
+  readonly more: MailAnnotations['headers']
+  readonly attachments: readonly CheckedAttachment[]
 }
 
 /** Adds the link to the preferences below the text, and before the end of the HTML document. */
@@ -119,6 +150,7 @@ interface MailSettings {
   /** Milliseconds. */
   readonly sendDeadlineMs: number
   readonly dkim: Dkim | undefined
+  readonly attachments: AttachmentLimits
 }
 
 interface MailDependencies {
@@ -127,6 +159,8 @@ interface MailDependencies {
   readonly settings: () => MailSettings
   readonly clock: Clock
   readonly log: Pick<Logger, 'error'>
+  /** Undefined in a product without files. */
+  readonly storage?: Pick<Storage, 'stat' | 'open'> | undefined
 }
 
 const maxRecipients = 50
@@ -217,11 +251,27 @@ export class MailService implements Mail {
     if (problem !== undefined) return response(failAllRecipients(message.to, 'rejected', problem.code, problem.text))
     const to = message.to.filter(isAddress)
     if (to.length === 0) return response(inOrder(message.to, []))
-    const { dkim, sendDeadlineMs } = settings()
+    const { dkim, sendDeadlineMs, attachments: limits } = settings()
+    const { storage } = this.#parts
+    const attachments = await checkAttachments(message.attachments ?? [], { storage, clock, limits }).catch(
+      (error: unknown) => {
+        if (error instanceof AttachmentFailure) return error
+        throw error
+      },
+    )
+    if (attachments instanceof AttachmentFailure) {
+      return response(
+        inOrder(
+          message.to,
+          to.map((address) => ({ address, ...attachments.delivery })),
+        ),
+      )
+    }
     const reference = sendReference(idempotencyKey)
     const { returnPath, headers: more } = await this.#annotationsOf(reference)
-    const raw = () => composeMail({ ...message, to }, from, { messageId, dkim, more })
-    const mail = { from: from.address, returnPath, reference, to, subject: message.subject, messageId, raw }
+    const content = () => composeMail({ ...message, to }, from, { messageId, dkim, more, attachments })
+    const raw = async () => buffer((await content()).stream)
+    const mail = { from: from.address, returnPath, reference, to, subject: message.subject, messageId, content, raw }
     const signals = [this.#stopping.signal, ...(signal === undefined ? [] : [signal])]
     try {
       const sent = await withSignal(clock, sendDeadlineMs, signals, (limit) => driver.send(mail, limit))

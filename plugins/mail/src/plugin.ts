@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
-import { definePlugin } from '@plinth/kernel'
-import { keys } from './config.ts'
+import { definePlugin, optional } from '@plinth/kernel'
+import { storage } from '@plinth/storage'
+import { keys, readAttachmentLimits } from './config.ts'
 import { mail, mailDriver } from './contract.ts'
 import { createFileDriver, createLogDriver } from './drivers/local.ts'
 import { createSmtpDriver } from './drivers/smtp/smtp.ts'
@@ -12,12 +13,13 @@ export default definePlugin({
   id: 'mail',
   version: '1.0.0',
   kernel: '^1.0.0',
+  requires: { storage: optional(storage) },
   provides: [mail],
   extensionPoints: [mailDriver],
   contributes: [mailDriver],
   config: keys,
   configGroups: { mail: { en: 'Mail', 'zh-CN': '邮件' } },
-  setup({ config, clock, log, redact, root, provide, contribute, contributions, onDrain, onStop }) {
+  setup({ services, config, clock, log, redact, root, provide, contribute, contributions, onDrain, onStop }) {
     const server = createSmtpDriver({ settings: () => readSmtpSettings(config), mask: (text) => redact(text) })
     for (const name of smtpKeys) config.onChange(name, () => server.renew())
     contribute(mailDriver, 'smtp', server)
@@ -33,6 +35,7 @@ export default definePlugin({
       drivers,
       clock,
       log,
+      storage: services.storage,
       settings: () => {
         const domainName = config.get('platform.mail.dkim.domain')
         const keySelector = config.get('platform.mail.dkim.selector')
@@ -42,6 +45,7 @@ export default definePlugin({
           from: config.get('platform.mail.from'),
           sendDeadlineMs: config.get('platform.mail.send-deadline'),
           dkim: domainName === '' ? undefined : { domainName, keySelector, privateKey },
+          attachments: readAttachmentLimits(config),
         }
       },
     })

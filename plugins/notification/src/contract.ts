@@ -132,7 +132,8 @@ export interface Notification {
   sendTo(channel: string, draft: MessageDraft, options?: SendOptions): Promise<SendResult>
   /**
    * Stores a message for a process with the role `worker`, which sends it in parts and continues an interrupted part.
-   * Joins the current transaction, so a rollback cancels the message. Requires `@plinth/database` and `@plinth/events`.
+   * Joins the current transaction, so a rollback cancels the message. A template is used in the versions that are published
+   * now, or in `templateVersions` of the draft. Requires `@plinth/database` and `@plinth/events`.
    *
    * @throws BusinessError "400" `notification.channel-unknown`, `notification.message-empty`,
    *   `notification.not-before-too-far`, or `notification.not-durable` if the message contains secrets or other content

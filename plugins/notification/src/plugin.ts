@@ -3,6 +3,7 @@ import { webhookEventTypes } from '@plinth/events'
 import { verificationCodeSender } from '@plinth/iam'
 import { auditTexts, definePlugin, notificationChannel, optional, personalData, type ServicesOf } from '@plinth/kernel'
 import { createDayFormatter } from '@plinth/site'
+import { templateUses } from '@plinth/template'
 import { sendCharts, sendLogTiles, sendPages, sendsNeedAttention, sendTimelines } from './admin-pages.ts'
 import { channelPages, channelsNeedAttention, channelTiles } from './channels/channel-pages.ts'
 import { channelRoutes } from './channels/channel-routes.ts'
@@ -45,6 +46,7 @@ import { SendLogReader } from './send-log/send-log-reader.ts'
 import { retryDue } from './send-log/send-log-writer.ts'
 import { findInterruptedSends, purgeSendLog } from './send-log/tasks.ts'
 import { UnknownSends } from './send-log/unknown-sends.ts'
+import { templateTestRoutes, waitingMessages } from './template-tests.ts'
 import { webhookEvents } from './webhook-events.ts'
 import { type NotificationServices, requires, resolvers } from './wiring.ts'
 
@@ -64,6 +66,7 @@ export default definePlugin({
     personalData.of(({ database }: Services) => database && { notification: notificationTables(database) }),
     optional(verificationCodeSender),
     optional(webhookEventTypes.of(webhookEvents)),
+    optional(templateUses),
     ...backOffice({
       pages: ({ database }: Services) => database && [...sendPages, ...messagePages, ...channelPages],
       attention: ({ database }: Services) => database && [...sendsNeedAttention, ...channelsNeedAttention],
@@ -169,7 +172,10 @@ export default definePlugin({
     onStop(() => verifier.stop())
     http?.addRoutes(channelRoutes, parts)
     contribute(labelSources, 'notification.channel', channelLabels(parts.notification))
+    const { templates, identity } = services
+    if (templates) http?.addRoutes(templateTestRoutes, { templates, identity, notification: parts.notification })
     if (db && recorder && writer && deliveries) {
+      contribute(templateUses, 'notification.messages', waitingMessages(db))
       http?.addRoutes(figureRoutes, { db, dayOf: site?.dayOf ?? createDayFormatter(() => 'UTC') })
       for (const [kind, source] of Object.entries(messageLabels(db))) contribute(labelSources, kind, source)
       const retries = new SendLogRetries({ ...parts, db, recorder, writer })

@@ -7,7 +7,7 @@ import {
   type NotificationMessage,
   type TextRange,
 } from '@plinth/kernel'
-import type { RenderedTemplate, Templates } from '@plinth/template'
+import type { FallbackStep, RenderedTemplate, Templates } from '@plinth/template'
 import { businessError } from './declarations.ts'
 
 export const textParams = (variables: NotificationMessage['variables']): Record<string, string | number> =>
@@ -145,6 +145,8 @@ interface Preview {
   readonly variables: readonly { readonly name: string; readonly needed: boolean }[]
   /** Language of the template. Null if no template fits. */
   readonly templateLocale: string | null
+  /** Languages that were tried, in this order. Empty if the message has no template. */
+  readonly fallback: readonly FallbackStep[]
 }
 
 type Traits = Pick<NotificationChannel['traits'], 'texts'>
@@ -177,12 +179,25 @@ export class MessageRenderer {
     })
   }
 
+  /**
+   * Returns the message with the versions of its template that are published now. A message that is stored keeps them, so
+   * that it is sent as it was written.
+   */
+  async withVersions(message: NotificationMessage): Promise<NotificationMessage> {
+    const { template: code, templateVersions } = message
+    const { templates } = this.#parts
+    if (!isWritten(code) || templateVersions !== undefined || templates === undefined) return message
+    return { ...message, templateVersions: await templates.publishedVersions(code) }
+  }
+
   /** Like `fill`, even if variables are missing. Sends nothing and logs nothing. */
   async preview(message: NotificationMessage, channel: string, traits: Traits): Promise<Preview> {
     const rendered = await this.#render(message, channel)
     const { subject, content, html = null } = this.#shown(message, rendered, traits)
     const { variables = [], optionalVariables = [], locale: templateLocale = null } = rendered?.template ?? {}
+    const query = queryOf(message, channel)
     return {
+      fallback: (query && (await this.#parts.templates?.fallback(query))) ?? [],
       subject,
       content,
       html,
@@ -204,9 +219,8 @@ export class MessageRenderer {
   }
 
   #render(message: NotificationMessage, channel: string): Promise<RenderedTemplate | undefined> | undefined {
-    const { template: code, locale, timeZone, variables } = message
-    if (code === undefined || code.trim() === '') return undefined
-    return this.#parts.templates?.render({ code, channel, locale, timeZone, variables: nested(variables) })
+    const query = queryOf(message, channel)
+    return query && this.#parts.templates?.render({ ...query, variables: nested(message.variables) })
   }
 
   #check({ missingVariables, template }: RenderedTemplate, { id }: NotificationMessage, channel: string): void {
@@ -221,6 +235,14 @@ export class MessageRenderer {
     const about = { messageId: id, channel, template: code, version, missingVariables }
     log.warn(about, 'a message lacks variables of its template')
   }
+}
+
+const isWritten = (code: string | undefined): code is string => code !== undefined && code.trim() !== ''
+
+/** Returns the search for the template of a message; undefined if it has none. */
+function queryOf({ template, locale, timeZone, templateVersions }: NotificationMessage, channel: string) {
+  if (!isWritten(template)) return undefined
+  return { code: template, channel, locale, timeZone, versions: templateVersions }
 }
 
 interface Members {
@@ -255,6 +277,7 @@ function put(members: Members, [name = '', ...rest]: readonly string[], value: M
  * the replaced text.
  */
 function withTexts({ html: _, ...message }: NotificationMessage, rendered: RenderedTemplate): NotificationMessage {
-  const { subject, content, valueRanges, html } = rendered
-  return { ...message, subject, content, valueRanges, ...(html === undefined ? {} : { html }) }
+  const { subject, content, valueRanges, html, attachments } = rendered
+  const files = attachments.length === 0 ? {} : { files: [...(message.files ?? []), ...attachments] }
+  return { ...message, subject, content, valueRanges, ...files, ...(html === undefined ? {} : { html }) }
 }

@@ -120,6 +120,7 @@ t.test('N-020 N-021 N-022 N-023 a template renders a message for each channel', 
       missingVariables: [],
       variables: [{ name: 'name', needed: true }],
       templateLocale: 'en',
+      fallback: [{ locale: 'en', rule: 'exact', isDefaultLanguage: true, found: 'en' }],
     })
     assertMembers(t, (await preview({ template: 'welcome', channel: 'LOG', variables: { name: 'x' } })).data, {
       content: 'all: x ',
@@ -230,6 +231,12 @@ t.test('N-023 a preview lists the variables of the template, and dotted names ar
       { name: 'note', needed: false },
     ],
     templateLocale: 'en',
+    fallback: [
+      { locale: 'de', rule: 'exact', isDefaultLanguage: false, found: null },
+      { locale: 'de', rule: 'language', isDefaultLanguage: false, found: null },
+      { locale: 'de', rule: 'region', isDefaultLanguage: false, found: null },
+      { locale: 'en', rule: 'exact', isDefaultLanguage: true, found: 'en' },
+    ],
   })
   await send({ template: 'sale', variables: { ...variables, 'user.city': 'Ulm', note: 'soon' } })
   t.equal(sent.messages.at(-1)?.content, 'Dear Ada of Ulm: soon')

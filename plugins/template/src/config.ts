@@ -1,4 +1,5 @@
-import { key } from '@plinth/kernel'
+import { purgeKeys } from '@plinth/coordination'
+import { bilingual, key } from '@plinth/kernel'
 
 export const keys = {
   'platform.template.compile-deadline': key.duration({
@@ -21,4 +22,18 @@ export const keys = {
     default: '32MiB',
     minimum: 1,
   }),
+  'platform.template.versions.retention': key.duration({
+    title: { en: 'Retention of template versions', 'zh-CN': '模板版本保留时长' },
+    description: {
+      en: 'Time for which a version is stored after it was replaced or its template was deleted. The minimum is longer than a message can wait.',
+      'zh-CN': '版本被取代或模板被删除后的保留时长；最小值长于消息的最长等待时间。',
+    },
+    default: '1095d',
+    minimum: '400d',
+    reload: 'live',
+  }),
+  ...purgeKeys(
+    'platform.template.versions',
+    bilingual('Interval for removing old template versions.', '清除旧模板版本的间隔。'),
+  ),
 }

@@ -15,6 +15,15 @@ export const businessError = defineBusinessErrors('template', en.template, {
   'compiler-busy': '503',
   'value-refused': '400',
   'output-too-large': '400',
+  'test-values-refused': '400',
+  'test-values-unknown': '400',
+  'version-unknown': '404',
+  'no-draft': '404',
+  'draft-outdated': '409',
+  'no-files': '400',
+  'too-many-attachments': '400',
+  'attachment-taken': '409',
+  'attachment-unknown': '404',
 })
 
 export const permissionCodes = {
@@ -22,6 +31,8 @@ export const permissionCodes = {
   create: 'template:template:create',
   update: 'template:template:update',
   delete: 'template:template:delete',
+  draft: 'template:template:draft',
+  publish: 'template:template:publish',
 } as const
 
 /** Names of the audited actions, for people. */
@@ -30,6 +41,12 @@ export const audited: Readonly<Record<string, AuditTexts>> = {
     title: text('Template', '模板'),
     page: 'template.template',
     nameFrom: 'code',
+    actions: {
+      publish: text('Publish', '发布'),
+      'take-back': text('Publish an earlier version again', '恢复早期版本'),
+      'save-draft': text('Save draft', '保存草稿'),
+      'discard-draft': text('Discard draft', '丢弃草稿'),
+    },
     facts: {
       code: { title: text('Code', '代码') },
       channel: { title: text('Channel', '渠道') },

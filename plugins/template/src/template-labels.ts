@@ -20,6 +20,22 @@ export const templateLabels = (db: Database): LabelSource => ({
   },
 })
 
+/** Labels of single templates by their id, for links to a template and to its draft. */
+export const templateIdLabels = (db: Database): LabelSource => {
+  const named = (rows: readonly Pick<TemplateRow, 'id' | 'code' | 'channel' | 'locale'>[]) =>
+    rows.map(({ id, code, channel, locale }) => ({ id: String(id), name: `${code} · ${channel} · ${locale}` }))
+  return {
+    permission: permissionCodes.view,
+    scope: 'none',
+    byIds: async (ids) =>
+      named(await db.fork().find(Template.entity, { id: { $in: ids.map(Number).filter(Number.isSafeInteger) } })),
+    async search(text) {
+      const where = text === '' ? {} : { code: { $gte: text, $lt: `${text}\u{10ffff}` } }
+      return named((await findPage<TemplateRow>(db.fork(), Template.entity, where, { ...window, size: 20 })).items)
+    },
+  }
+}
+
 function labelsOf(rows: readonly Pick<TemplateRow, 'code' | 'subject'>[]): readonly Label[] {
   const subjects = new Map(rows.map(({ code, subject }) => [code, subject]))
   return [...subjects].map(([id, subject]) => ({ id, name: subject === '' ? id : `${id} · ${subject}` })).slice(0, 20)

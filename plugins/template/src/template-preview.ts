@@ -75,8 +75,11 @@ const previewBody = Type.Object({
   locale: Type.Optional(
     Type.String({ maxLength: 35, description: 'Language that is set as `lang` if the MJML has none.' }),
   ),
+  testValues: content.properties.testValues,
   variables: Type.Optional(
-    Type.Record(Type.String(), Type.Unknown(), { description: 'Values of the variables, as any JSON.' }),
+    Type.Record(Type.String(), Type.Unknown(), {
+      description: 'Values of the variables, as any JSON. They have priority over the test values.',
+    }),
   ),
 })
 
@@ -103,10 +106,10 @@ export const previewRoutes = [
     }),
     reasons: renderReasons,
     async handler({ body }, parts) {
-      const { variables = {}, locale = '', subject = '', content = '', html, htmlFormat = null } = body
+      const { variables = {}, testValues, locale = '', subject = '', content = '', html, htmlFormat = null } = body
       const shown = await previewTemplate(
         { subject, content, html: html || null, htmlFormat, locale: canonicalLocale(locale) ?? null },
-        variables as Readonly<Record<string, TemplateValue>>,
+        { ...testValues, ...variables } as Readonly<Record<string, TemplateValue>>,
         parts,
       )
       return { ...shown, variables: shown.variables.map((one) => ({ ...one, usedIn: [...one.usedIn] })) }

@@ -1,13 +1,22 @@
 import { type Database, exactInteger } from '@plinth/database'
-import type { Clock } from '@plinth/kernel'
+import type { Clock, MessageFile } from '@plinth/kernel'
 import { LRUCache } from 'lru-cache'
 import type { CompiledTemplate } from './compile/program.ts'
 import { optionalVariablesOf } from './compile/variables.ts'
-import type { RenderedTemplate, TemplateInfo, TemplateQuery, Templates } from './contract.ts'
+import type {
+  FallbackStep,
+  RenderedTemplate,
+  TemplateInfo,
+  TemplateQuery,
+  TemplateSample,
+  Templates,
+  TemplateVersions,
+} from './contract.ts'
 import { businessError } from './declarations.ts'
-import { Template } from './entities.ts'
+import { Template, TemplateVersion } from './entities.ts'
 import { RenderLimitError, renderTemplate } from './render/render-program.ts'
-import { copyPlainVariables, templateValueAt } from './render/values.ts'
+import { copyPlainVariables, templateValueAt, type Variables } from './render/values.ts'
+import type { Versions } from './versions/template-versions.ts'
 
 /** Channel of templates that apply to all channels without their own template. */
 export const allChannels = 'all'
@@ -39,8 +48,7 @@ function byFit(
   { channel, locale }: Pick<TemplateQuery, 'channel' | 'locale'>,
   defaultLocale: string,
 ): readonly Candidate[] {
-  const requested = locale === undefined ? undefined : canonicalLocale(locale)
-  const expected = [...(requested === undefined ? [] : [requested]), defaultLocale]
+  const expected = expectedLocales(locale, defaultLocale)
   const rankOf = (candidate: Candidate) => {
     const distances = expected.map((tag) => distance(candidate.locale, tag))
     const at = distances.findIndex((one) => one < foreign)
@@ -56,6 +64,13 @@ function byFit(
 }
 
 const foreign = 3
+const rules = ['exact', 'language', 'region'] as const
+
+/** Returns the requested tag, if it is valid, and the default language. */
+function expectedLocales(locale: string | undefined, defaultLocale: string): readonly string[] {
+  const requested = locale === undefined ? undefined : canonicalLocale(locale)
+  return [...new Set([...(requested === undefined ? [] : [requested]), defaultLocale])]
+}
 
 /** The script is compared too: readers of `zh-TW` need not be able to read `zh-CN`. */
 function distance(locale: string, expected: string): number {
@@ -84,6 +99,7 @@ interface TemplateServiceDependencies {
   /** Returns the default language. Called for each query, because the language may change. */
   readonly defaultLocale: () => string
   readonly siteTimeZone: () => string
+  readonly versions: Pick<Versions, 'sample'>
   readonly clock: Pick<Clock, 'now'>
   /** Maximum number of characters of all cached templates together. */
   readonly cacheSize: number
@@ -91,6 +107,7 @@ interface TemplateServiceDependencies {
 
 interface Loaded {
   readonly info: TemplateInfo
+  readonly attachments: readonly MessageFile[]
   readonly compiled: CompiledTemplate
 }
 
@@ -115,50 +132,109 @@ export class TemplateService implements Templates {
   async render({ variables, ...query }: Parameters<Templates['render']>[0]): Promise<RenderedTemplate | undefined> {
     const loaded = await this.#load(query)
     if (loaded === undefined) return undefined
-    const { info, compiled } = loaded
+    const { info, attachments, compiled } = loaded
     const plain = copyPlainVariables(variables)
     const { siteTimeZone, clock } = this.#parts
     const { locale = '', timeZone = siteTimeZone() } = query
     const format = { locale: formatLocale(info.locale, canonicalLocale(locale)), timeZone, now: clock.now() }
+    return {
+      template: info,
+      attachments,
+      ...this.#rendered(info.code, () => renderTemplate(compiled, plain, format)),
+      missingVariables: info.variables.filter((path) => templateValueAt(plain, path.split('.')) === undefined),
+    }
+  }
+
+  #rendered<T>(code: string, render: () => T): T {
     try {
-      return {
-        template: info,
-        ...renderTemplate(compiled, plain, format),
-        missingVariables: info.variables.filter((path) => templateValueAt(plain, path.split('.')) === undefined),
-      }
+      return render()
     } catch (error) {
       if (!(error instanceof RenderLimitError)) throw error
-      throw businessError('output-too-large', { params: { code: info.code }, data: { code: info.code } })
+      throw businessError('output-too-large', { params: { code }, data: { code } })
     }
+  }
+
+  async sample(id: number, text: 'draft' | 'published'): Promise<TemplateSample> {
+    const { siteTimeZone, clock, versions } = this.#parts
+    const { compiled, testValues, attachments, code, channel, locale } = await versions.sample(id, text)
+    const variables = copyPlainVariables((testValues ?? {}) as Variables)
+    const format = { locale, timeZone: siteTimeZone(), now: clock.now() }
+    const rendered = this.#rendered(code, () => renderTemplate(JSON.parse(compiled), variables, format))
+    return { ...rendered, code, channel, locale, attachments: attachments ?? [] }
+  }
+
+  async publishedVersions(code: string): Promise<TemplateVersions> {
+    const rows = await this.#rows(code)
+    return Object.fromEntries(rows.filter(({ enabled }) => Boolean(enabled)).map(({ id, version }) => [id, version]))
+  }
+
+  async fallback(query: TemplateQuery): Promise<readonly FallbackStep[]> {
+    const defaultLocale = this.#parts.defaultLocale()
+    const found = byFit(await this.#candidates(query), query, defaultLocale)[0]?.locale
+    const steps = expectedLocales(query.locale, defaultLocale).flatMap((locale, index, { length }) =>
+      rules.map((rule, at) => {
+        const isFound = found !== undefined && distance(found, locale) === at
+        return { locale, rule, isDefaultLanguage: index === length - 1, found: isFound ? found : null }
+      }),
+    )
+    const end = steps.findIndex((step) => step.found !== null)
+    return end < 0 ? steps : steps.slice(0, end + 1)
   }
 
   async #load(query: TemplateQuery): Promise<Loaded | undefined> {
     const [best] = byFit(await this.#candidates(query), query, this.#parts.defaultLocale())
     if (best === undefined) return undefined
-    return this.#loaded.get(keyOf(best)) ?? this.#read(best.id)
+    return this.#loaded.get(keyOf(best)) ?? this.#read(best)
   }
 
-  async #candidates({ code, channel }: TemplateQuery): Promise<readonly Candidate[]> {
-    // `enabled` is not a condition of the query, because some databases would then choose the wrong index.
-    const rows = await this.#parts.db.query<Candidate & { readonly enabled: boolean | number }>(
-      'select id, channel, locale, version, enabled from message_template where code = ? and channel in (?, ?)',
-      [code, channel, allChannels],
+  async #candidates({ code, channel, versions }: TemplateQuery): Promise<readonly Candidate[]> {
+    const rows = await this.#rows(code)
+    const current = rows.filter((row) =>
+      versions === undefined ? Boolean(row.enabled) : versions[row.id] === row.version,
     )
-    return rows
-      .filter(({ enabled }) => Boolean(enabled))
-      .map((row) => ({ ...row, id: exactInteger(row.id), version: exactInteger(row.version) }))
+    const older = versions === undefined ? [] : await this.#replaced(versions, current)
+    if (versions !== undefined && Object.keys(versions).length > 0 && current.length + older.length === 0)
+      throw businessError('version-unknown', { params: { code }, data: { code } })
+    return [...current, ...older].filter((row) => row.channel === channel || row.channel === allChannels)
   }
 
-  /** Reads a template; undefined if it was deleted in the meantime. */
-  async #read(id: number): Promise<Loaded | undefined> {
-    const row = await this.#parts.db.fork().findOne(Template.entity, { id }, { exclude: ['content', 'html'] })
+  /** Returns the templates of a code. `enabled` is not a condition of the query, because some databases would then choose the wrong index. */
+  async #rows(code: string): Promise<readonly (Candidate & { readonly enabled: boolean | number })[]> {
+    const rows = await this.#parts.db.query<Candidate & { readonly enabled: boolean | number }>(
+      'select id, channel, locale, version, enabled from message_template where code = ?',
+      [code],
+    )
+    return rows.map((row) => ({ ...row, id: exactInteger(row.id), version: exactInteger(row.version) }))
+  }
+
+  /** Returns the requested versions that are no longer the current ones. */
+  async #replaced(versions: TemplateVersions, current: readonly Candidate[]): Promise<readonly Candidate[]> {
+    const known = new Set(current.map(({ id }) => String(id)))
+    const wanted = Object.entries(versions).filter(([id]) => !known.has(id))
+    if (wanted.length === 0) return []
+    const rows = await this.#parts.db
+      .fork()
+      .find(
+        TemplateVersion.entity,
+        { $or: wanted.map(([templateId, number]) => ({ templateId: Number(templateId), number })) },
+        { fields: ['templateId', 'channel', 'locale', 'number'] },
+      )
+    return rows.map(({ templateId, channel, locale, number }) => ({ id: templateId, channel, locale, version: number }))
+  }
+
+  /** Reads a version; undefined if it was deleted in the meantime. The current version is also in the template itself. */
+  async #read({ id, version }: Candidate): Promise<Loaded | undefined> {
+    const em = this.#parts.db.fork()
+    const row =
+      (await em.findOne(Template.entity, { id, version }, { exclude: ['content', 'html'] })) ??
+      (await em.findOne(TemplateVersion.entity, { templateId: id, number: version }, { exclude: ['content', 'html'] }))
     if (row === null) return undefined
-    const { code, channel, locale, version, variables } = row
+    const { code, channel, locale, variables, attachments } = row
     const compiled: CompiledTemplate = JSON.parse(row.compiled)
     const optionalVariables = optionalVariablesOf(compiled)
     const info = { id, code, channel, locale, version, variables, optionalVariables }
-    const loaded = { info, compiled }
-    this.#loaded.set(keyOf(row), loaded, { size: row.compiled.length + 1 })
+    const loaded = { info, attachments: attachments ?? [], compiled }
+    this.#loaded.set(keyOf({ id, version }), loaded, { size: row.compiled.length + 1 })
     return loaded
   }
 }

@@ -49,3 +49,21 @@ t.test('a template that takes too long to compile is rejected', async (t) => {
   })
   t.match(reasons, { before: '200', after: 'template.compile-timeout' })
 })
+
+t.test('a replaced version is stored as long as the retention', async (t) => {
+  const [stored] = await assertKeyEffect(t, 'platform.template.versions.retention', {
+    changed: '400d',
+    observe: async (values) => {
+      const { save, call, running } = await start(t, values)
+      const { id } = await save({ code: 'hello' })
+      await call('PUT', `${adminTemplatesPath}/${id}`, { subject: 's', content: 'next', version: 1 })
+      const sql = running.service(database)
+      const at = new Date(sql.clock.now() - 500 * 86_400_000)
+      await sql.execute('update message_template_version set superseded_at = ? where number = 1', [at])
+      const purge = running.scheduledTasks.find(({ name }) => name === 'template.versions.purge')
+      await purge?.run(new AbortController().signal)
+      return (await call('GET', `/api/v1/admin/template-versions?templateId=${id}`)).data.total
+    },
+  })
+  t.match(stored, { before: 2, after: 1 })
+})

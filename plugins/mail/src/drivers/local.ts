@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { access, constants, writeFile } from 'node:fs/promises'
+import { access, constants, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { bilingual, ChannelError, type Clock, type Logger } from '@plinth/kernel'
 import { makePrivateDirectory } from '@plinth/kernel/host'
+import { AttachmentFailure } from '../attachments.ts'
 import type { MailDriver } from '../contract.ts'
 import { acceptAllRecipients, deferAllAsCancelled, failAllRecipients } from './failures.ts'
 
@@ -11,15 +12,18 @@ export function createFileDriver(directory: string, clock: Pick<Clock, 'now'>, l
     displayName: { en: 'Files', 'zh-CN': '文件' },
     isConfigured: () => true,
     async send(mail, signal) {
-      const raw = await mail.raw()
       if (signal.aborted) return deferAllAsCancelled(mail.to)
       const moment = new Date(clock.now()).toISOString().replace(/[:.]/g, '-')
       const path = join(directory, `${moment}-${randomUUID()}.eml`)
       try {
         await makePrivateDirectory(directory)
-        await writeFile(path, raw, { flag: 'wx', mode: 0o600 })
+        const { stream } = await mail.content()
+        await writeFile(path, stream, { flag: 'wx', mode: 0o600, signal }).finally(() => stream.destroy())
         return acceptAllRecipients(mail.to)
       } catch (error) {
+        await unlink(path).catch(() => {})
+        if (signal.aborted) return deferAllAsCancelled(mail.to)
+        if (error instanceof AttachmentFailure) return mail.to.map((address) => ({ address, ...error.delivery }))
         log.warn({ err: error }, 'a mail could not be written to a file')
         return failAllRecipients(
           mail.to,

@@ -15,7 +15,7 @@ import {
   redact,
   secretsOf,
 } from '@plinth/kernel'
-import { type MailDelivery, mail } from '@plinth/mail'
+import { type MailAttachment, type MailDelivery, mail } from '@plinth/mail'
 import { site } from '@plinth/site'
 import { suppressions } from '@plinth/suppression'
 import { configCentre, declarePluginKey, PluginEncryptionKey } from '@plinth/system-config'
@@ -105,7 +105,8 @@ export default definePlugin({
       restMs: () => config.get('platform.notification.channels.mail.driver-rest'),
       ready: () => mail.drivers,
       // `mail.deferred` is a problem of the recipient, such as a full mailbox, so it does not count against the driver.
-      isFaulty: ({ outcome, errorCode }) => outcome === 'deferred' && errorCode !== 'mail.deferred',
+      isFaulty: ({ outcome, errorCode }) =>
+        outcome === 'deferred' && errorCode !== 'mail.deferred' && !errorCode?.startsWith('mail.attachment-'),
     })
 
     /** Returns the first recipient with an address. A user must have an enabled account. */
@@ -156,7 +157,7 @@ export default definePlugin({
             errorMessage: 'The recipient has no mail address',
           }
         }
-        const { subject, content: text, html, locale } = message
+        const { subject, content: text, html, locale, attributes, files = [] } = message
         const letter = {
           to: [target.address],
           subject: subject.replace(lineControls, ' '),
@@ -164,6 +165,7 @@ export default definePlugin({
           html,
           locale: tagOf(locale),
           ...(await linksFor(target, message)),
+          attachments: [...files, ...storedFiles(attributes['attachments'])],
         }
         return choice.run(signal, async (requested) => {
           const { driver, messageId, deliveries } = await mail.send(letter, {
@@ -191,6 +193,13 @@ interface Target {
   /** Absent if the address belongs to no account. */
   readonly userId?: number
 }
+
+/**
+ * Returns the attachments that are files of the product. Others are only links, for the inbox, and a mail never fetches
+ * them. The mail service checks the members.
+ */
+const storedFiles = (attachments: unknown) =>
+  (Array.isArray(attachments) ? attachments : []).filter((one): one is MailAttachment => Object(one).disk !== undefined)
 
 /** An invalid tag is left out, so that the mail can still be sent. */
 const tagOf = (locale: string | undefined) => (/^[A-Za-z0-9-]{2,35}$/.test(locale ?? '') ? locale : undefined)

@@ -236,9 +236,9 @@ type EnqueuedContent = Pick<NotificationRow, 'messageId' | 'payload' | 'channels
 /** False if the messages differ. A message that has ended is no longer stored, so only its facts are compared. */
 function isSameMessage(one: EnqueuedContent, other: EnqueuedContent): boolean {
   const facts = ({ channels, recipientCount }: EnqueuedContent) => JSON.stringify([channels, recipientCount])
-  // The time of a replacement is that of the call.
-  const texts = ({ payload, messageId }: EnqueuedContent) =>
-    payload?.replaceAll(messageId, '').replace(/,"replacement":\{[^{}]*\}/, '')
+  // The same message may have been stored with other versions of its template. The time of a replacement is that of the call.
+  const changing = /"templateVersions":\{[^}]*\},?|,"replacement":\{[^{}]*\}/g
+  const texts = ({ payload, messageId }: EnqueuedContent) => payload?.replaceAll(messageId, '').replace(changing, '')
   if (facts(one) !== facts(other)) return false
   return one.payload == null || texts(one) === texts(other)
 }

@@ -16,6 +16,7 @@ import type {
 import { businessError, notificationError } from '../declarations.ts'
 import type { MessageQueue, Sender } from '../delivery/message-queue.ts'
 import { type Readers, readerFields } from '../recipients.ts'
+import type { MessageRenderer } from '../rendering.ts'
 import type { SendRecorder } from '../send-log/recorder.ts'
 import type { RecordedSend, SendEntry } from '../send-log/row.ts'
 import { type NotificationSettings, type OutgoingMessages, type PreparedSend, sendsPerChannelCall } from './outgoing.ts'
@@ -26,6 +27,7 @@ interface NotificationDependencies {
   readonly settings: NotificationSettings
   readonly outgoing: OutgoingMessages
   readonly readers: Readers
+  readonly rendering: Pick<MessageRenderer, 'withVersions'>
   /** Undefined in a product without a database. */
   readonly queue: MessageQueue | undefined
   /** Undefined in a product without a database. */
@@ -96,7 +98,7 @@ export class ChannelNotification implements Notification {
   async enqueueAs(draft: MessageDraft, options: EnqueueOptions, sender?: Sender): Promise<EnqueuedMessage> {
     const queue = this.#requireQueue()
     const codes = this.codesOf(options.channels)
-    return queue.enqueue(compose(draft), codes, options, sender)
+    return queue.enqueue(await this.#parts.rendering.withVersions(compose(draft)), codes, options, sender)
   }
 
   async cancel(key: string, options?: CancelOptions): Promise<CancelResult> {

@@ -268,13 +268,28 @@ export const sendRoutes = [
       templateLocale: nullable(text, {
         description: 'Language of the template that fits best. Null if no template fits, or the message has none.',
       }),
+      fallback: Type.Array(
+        Type.Object({
+          locale: text,
+          rule: Type.Enum(['exact', 'language', 'region'], {
+            description:
+              'How templates were compared: the same tag, the same language and script without a region, or with another region.',
+          }),
+          isDefaultLanguage: Type.Boolean({ description: 'True for the default language.' }),
+          found: nullable(text, {
+            description: 'Language of the template that was taken. Null: the search continues.',
+          }),
+        }),
+        { maxItems: 6, description: 'Languages that were tried, in this order.' },
+      ),
     }),
     reasons: ['notification.channel-unknown', 'notification.message-empty', 'template.output-too-large'],
     async handler({ body: { channel, ...draft } }, { outgoing, rendering }) {
       const code = (channel ?? outgoing.administratorsChannel).trim().toLowerCase()
       const { traits } = outgoing.requireChannel(code, 'channel')
       const preview = await rendering.preview(compose(draft), code, traits)
-      return { ...preview, missingVariables: [...preview.missingVariables], variables: [...preview.variables] }
+      const { missingVariables, variables, fallback, ...shown } = preview
+      return { ...shown, missingVariables: [...missingVariables], variables: [...variables], fallback: [...fallback] }
     },
   }),
   route({

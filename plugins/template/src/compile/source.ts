@@ -47,6 +47,7 @@ const sourceRules = [
   'mjml-include',
   'mjml-lost',
   'mjml-too-large',
+  'picture-unknown',
 ] as const
 export type SourceRule = (typeof sourceRules)[number]
 

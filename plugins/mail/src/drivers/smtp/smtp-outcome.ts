@@ -1,5 +1,6 @@
 import type SMTPConnection from 'nodemailer/lib/smtp-connection'
 import { encodeAddressForServer } from '../../address.ts'
+import { AttachmentFailure } from '../../attachments.ts'
 import type { MailDelivery } from '../../contract.ts'
 import { PoolExhausted } from './smtp-pool.ts'
 import { type SmtpError, SmtpFailure, toSmtpError } from './smtp-session.ts'
@@ -34,6 +35,7 @@ export function deliveriesOfFailure(to: readonly string[], error: unknown, mask:
   if (error instanceof SmtpFailure && cause.rejectedErrors !== undefined) {
     return deliveriesOf(to, { rejected: to.map(encodeAddressForServer), rejectedErrors: cause.rejectedErrors }, mask)
   }
+  if (cause instanceof AttachmentFailure) return to.map((address) => ({ address, ...cause.delivery }))
   const failure = failureOf(cause, begun, error instanceof SmtpFailure, mask)
   return to.map((address) => ({ address, ...failure }))
 }

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import type SMTPConnection from 'nodemailer/lib/smtp-connection'
 import { encodeAddressForServer } from '../../address.ts'
 import type { MailConfig } from '../../config.ts'
-import type { OutgoingMail } from '../../contract.ts'
+import type { MailContent, OutgoingMail } from '../../contract.ts'
 
 export interface SmtpSettings {
   readonly host: string
@@ -56,7 +56,7 @@ export const toSmtpError = (error: unknown): SmtpError => (error instanceof Erro
 
 export class SmtpFailure extends Error {
   override readonly name = 'SmtpFailure'
-  /** True if the server had accepted the start of the data. It may then have the mail. */
+  /** True if all data was handed over. The server may then have the mail. It discards incomplete data (RFC 5321, 4.1.1.4). */
   readonly begun: boolean
   override readonly cause: SmtpError
 
@@ -123,22 +123,20 @@ export class SmtpSession {
    */
   async send(
     { from, returnPath, reference, to }: OutgoingMail,
-    raw: Buffer,
+    { stream, size }: MailContent,
     signal: AbortSignal,
   ): Promise<SMTPConnection.SentMessageInfo> {
     let begun = false
-    const body = new Readable({
-      read() {
-        begun = true
-        this.push(raw)
-        this.push(null)
-      },
-    })
+    async function* watched() {
+      yield* stream
+      begun = true
+    }
+    const body = Readable.from(watched(), { objectMode: false })
     try {
       const envelope = {
         from: encodeAddressForServer(returnPath ?? from),
         to: to.map(encodeAddressForServer),
-        size: raw.length,
+        size,
         // A server without the extension DSN (RFC 3461) gets a plain envelope.
         ...(returnPath === undefined ? {} : { dsn: { id: reference, return: 'HDRS', notify: ['FAILURE', 'DELAY'] } }),
       }
@@ -149,6 +147,9 @@ export class SmtpSession {
       return info
     } catch (error) {
       throw new SmtpFailure(toSmtpError(error), begun)
+    } finally {
+      body.destroy()
+      stream.destroy()
     }
   }
 

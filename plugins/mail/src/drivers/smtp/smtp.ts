@@ -56,12 +56,11 @@ export function createSmtpDriver({ settings, mask }: SmtpOptions): SmtpDriver {
 
 /** Sends a mail. Servers close idle sessions, so a mail that fails for this reason is sent again in a new session. */
 async function sendOnce(pool: SmtpPool, mail: OutgoingMail, signal: AbortSignal) {
-  const raw = await mail.raw()
   let wasUsed = false
   const send = (fresh: boolean) =>
-    pool.use(signal, fresh, ({ session, isUsed }) => {
+    pool.use(signal, fresh, async ({ session, isUsed }) => {
       wasUsed = isUsed
-      return session.send(mail, raw, signal)
+      return session.send(mail, await mail.content(), signal)
     })
   try {
     return await send(false)

@@ -82,6 +82,12 @@ interface ChannelListProps {
   nameOf(channel: string): string
 }
 
+/** Describes one language that was tried, such as `zh-TW (exactly)`. */
+const stepText =
+  (translate: ReturnType<typeof useLanguage>['translate']) =>
+  ({ locale, rule, found }: Preview['fallback'][number]): string =>
+    `${found ?? locale} (${translate(`compose.fallback-${rule}`)})`
+
 /** Shows for each channel who gets the message, and how it looks. */
 export function ChannelList({ previews, audience, isForAll, isEmpty, nameOf }: ChannelListProps) {
   const { translate, language } = useLanguage()
@@ -121,6 +127,11 @@ export function ChannelList({ previews, audience, isForAll, isEmpty, nameOf }: C
             {!isEmpty && hasNoText && <p className={classes.warn}>{translate('compose.no-template')}</p>}
             {!isEmpty && locale !== null && (
               <p className={classes.size}>{translate('compose.language', { language: languages.of(locale) })}</p>
+            )}
+            {!isEmpty && preview !== undefined && preview.fallback.length > 1 && (
+              <p className={classes.size}>
+                {translate('compose.fallback', { steps: preview.fallback.map(stepText(translate)).join(' → ') })}
+              </p>
             )}
           </article>
         )
