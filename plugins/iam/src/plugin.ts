@@ -42,6 +42,7 @@ import { storeSessionProofs } from './migrations/0013-store-session-proofs.ts'
 import { createApiTokens } from './migrations/0014-create-api-tokens.ts'
 import { prepareFactors } from './migrations/0015-prepare-factors.ts'
 import { indexTraceIds } from './migrations/0016-index-trace-ids.ts'
+import { addTokenAudiences } from './migrations/0017-add-token-audiences.ts'
 import { type Parts, resolvers } from './parts.ts'
 import { assertHashIsFast } from './passwords/password-hash.ts'
 import { iamTables } from './personal-data/iam-tables.ts'
@@ -105,6 +106,7 @@ export default definePlugin({
     createApiTokens,
     prepareFactors,
     indexTraceIds,
+    addTokenAudiences,
   ],
   entities,
   messages,
