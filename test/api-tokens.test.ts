@@ -60,6 +60,7 @@ const sessionOnlyForUsers = [
   'POST /api/v1/iam/users/me/api-tokens',
   'POST /api/v1/iam/users/me/email-change',
   'POST /api/v1/iam/users/me/email/confirm',
+  'POST /api/v1/notifications/inbox-tokens',
   'PUT /api/v1/admin/console/attention/{id}',
   'PUT /api/v1/auth/passkeys/{id}',
   'PUT /api/v1/iam/users/me',

@@ -8,8 +8,10 @@ import { definePlugin, optional, personalData } from '@plinth/kernel'
 import { storage } from '@plinth/storage'
 import { inboxPages, unreadMessages } from './admin-pages.ts'
 import { keys } from './config.ts'
-import { inbox, notificationPreferences } from './contract.ts'
+import { inbox, inboxEmbedding, notificationPreferences } from './contract.ts'
 import { businessError, messages, permissions } from './declarations.ts'
+import { embedRoutes } from './embed/embed-routes.ts'
+import { allowEmbedding, Embedding, openToEmbedding } from './embed/embedding.ts'
 import { AttachmentRow, ContentRow, ItemRow, PreferenceRow } from './entities.ts'
 import { ContentReader } from './items/content-reader.ts'
 import { InboxReader } from './items/inbox-reader.ts'
@@ -43,7 +45,7 @@ export default definePlugin({
     storage: optional(storage),
     metrics: optional(metrics),
   },
-  provides: [inbox, notificationPreferences],
+  provides: [inbox, notificationPreferences, inboxEmbedding],
   contributes: [
     personalData.of(({ database }: WithDatabase) => ({ 'notification.inbox': inboxTables(database) })),
     ...backOffice({ pages: inboxPages, attention: [unreadMessages] }),
@@ -54,7 +56,7 @@ export default definePlugin({
   migrations: [createInbox, createPreference, addReaderFormat],
   entities: [ContentRow, ItemRow, AttachmentRow, PreferenceRow],
   scheduledTasks: [purgeInbox],
-  setup({ services, log, provide, onStop }) {
+  setup({ services, config, log, provide, onStop }) {
     const { database: db, events, http, identity, i18n: translator, storage } = services
     const { clock } = db
     const counters = inboxMetrics(services.metrics)
@@ -71,8 +73,12 @@ export default definePlugin({
       present: (content, locale) => contents.present(content, locale),
       unreadCount: (userId) => reader.unreadCount(userId),
     })
-    http.addRoutes(inboxRoutes, { reader, state })
-    http.addRoutes(preferenceRoutes, { preferences })
+    const embedding = new Embedding(identity, () => config.get('platform.notification.inbox.embed.origins'))
+    provide(inboxEmbedding, embedding)
+    http.addRoutes(openToEmbedding(inboxRoutes), { reader, state })
+    http.addRoutes(openToEmbedding(preferenceRoutes), { preferences })
+    http.addRoutes(embedRoutes, { embedding })
+    http.everyRequest(allowEmbedding([...inboxRoutes, ...preferenceRoutes], embedding))
     http.addRoutes(recordRoutes, { reader, contents })
     const forgetUser: Handler<{ readonly userId: number }> = async ({ payload: { userId } }, { signal }) => {
       await purgeOldRows(db, inboxRowsOfUser(userId), { signal })

@@ -1,11 +1,12 @@
 import { countRows, type Database, findPage, firstIdAt, type PageWindow } from '@plinth/database'
 import type { Identity, Principal } from '@plinth/iam'
-import type { InboxItemView } from '../contract.ts'
+import { type Category, type InboxItemView, moduleConditionOf } from '../contract.ts'
 import { ContentRow, ItemRow } from '../entities.ts'
 import type { ContentReader } from './content-reader.ts'
 
 interface InboxFilter {
   readonly unreadOnly?: boolean | undefined
+  readonly category?: Category | undefined
   readonly module?: string | undefined
   /** Part of the stored texts, before they are translated. */
   readonly keyword?: string | undefined
@@ -29,11 +30,13 @@ export class InboxReader {
     this.#identity = identity
   }
 
-  async list(userId: number, { unreadOnly, module, keyword = '' }: InboxFilter, window: PageWindow, locale: string) {
+  async list(userId: number, filter: InboxFilter, window: PageWindow, locale: string) {
+    const { unreadOnly, category, module, keyword = '' } = filter
     const where = {
       ownerId: userId,
       ...(unreadOnly === true ? { unread: true } : {}),
       ...(module === undefined ? {} : { module: module.trim().toLowerCase() }),
+      ...(category === undefined ? {} : { $and: [{ module: moduleConditionOf(category) }] }),
     }
     const of = { entity: ContentRow, by: 'contentId' }
     const search = { text: keyword.trim(), properties: ['subject', 'content'], of }
