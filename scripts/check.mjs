@@ -19,6 +19,7 @@ const preparation = ['pages of the browser', 'node', 'plugins/console/scripts/bu
 const steps = [
   ['types', 'tsc', '--noEmit', '--singleThreaded'],
   ['types of the pages', 'tsc', '--noEmit', '--singleThreaded', '-p', 'plugins/console/web'],
+  ['types of the inbox element', 'tsc', '--noEmit', '--singleThreaded', '-p', 'inbox-element'],
   ['lint, format and import boundaries', 'biome', 'check', '--error-on-warnings', '.'],
   ['layers', 'node', 'scripts/layers.ts'],
   ['generated pages are current', 'node', 'scripts/generate.ts', '--check'],

@@ -19,7 +19,7 @@ export interface Proof {
 /** Number of groups. On one day, the proofs of one group run. */
 export const groupCount = 5
 
-const everyTest = ['{config-schema,dev/test,kernel/test,migrations,plugins,examples,test}/**/*.test.ts']
+const everyTest = ['{config-schema,inbox-element,dev/test,kernel/test,migrations,plugins,examples,test}/**/*.test.ts']
 
 export const proofs: Readonly<Record<string, Proof>> = {
   kills: {
@@ -109,6 +109,19 @@ export const proofs: Readonly<Record<string, Proof>> = {
     group: 4,
     paths: ['plugins/{push,notification,events}/src/**', 'plugins/push/test/**'],
     files: ['plugins/push/test/push.proof.ts'],
+  },
+  'inbox-element': {
+    proves:
+      'The inbox element works in pages of plain HTML, React and Vue on another site, under a strict content security policy, with the keyboard, in both languages, and loses and doubles no item when it connects again.',
+    minutes: 3,
+    group: 1,
+    paths: [
+      'inbox-element/**',
+      'examples/inbox-embed/**',
+      'plugins/inbox/src/**',
+      'plugins/notification-channels/src/websocket/**',
+    ],
+    files: ['test/inbox-element/embed.proof.ts'],
   },
   installer: {
     proves:

@@ -7,7 +7,10 @@ export const findFiles = (pattern: string, root = '.'): string[] =>
     .sort()
 
 const filesWith = (ending: string, root: string): string[] =>
-  findFiles(`{config-schema,dev/test,kernel/test,migrations,plugins,examples,test}/**/*.${ending}.ts`, root)
+  findFiles(
+    `{config-schema,inbox-element,dev/test,kernel/test,migrations,plugins,examples,test}/**/*.${ending}.ts`,
+    root,
+  )
 
 /** Returns the files of `npm test` below `root`, sorted. `.taprc` contains the same pattern. */
 export const testFiles = (root = '.'): string[] => filesWith('test', root)

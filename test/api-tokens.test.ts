@@ -65,6 +65,7 @@ const sessionOnlyForUsers = [
   'POST /api/v1/iam/users/me/email/confirm',
   'POST /api/v1/push/devices/fcm',
   'POST /api/v1/push/devices/web-push',
+  'POST /api/v1/notifications/inbox-tokens',
   'PUT /api/v1/admin/console/attention/{id}',
   'PUT /api/v1/auth/passkeys/{id}',
   'PUT /api/v1/iam/users/me',

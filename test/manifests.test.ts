@@ -11,7 +11,7 @@ import { nativePackagePage, nativePackages } from '../scripts/native-packages.ts
 const root = join(import.meta.dirname, '..')
 const read = (file: string) => readFileSync(join(root, file), 'utf8')
 const manifests = globSync(
-  '{.,client,config-schema,create-plinth,dev,kernel,migrations,plugins/*,examples/*}/package.json',
+  '{.,client,inbox-element,config-schema,create-plinth,dev,kernel,migrations,plugins/*,examples/*}/package.json',
   {
     cwd: root,
   },

@@ -57,6 +57,8 @@ const lists: Readonly<Record<string, readonly string[]>> = {
     'module=mall',
     'module=none',
     'module=mall&unreadOnly=true',
+    'category=mall',
+    'category=system',
     'keyword=order 99',
     'keyword=none',
   ],

@@ -70,6 +70,7 @@ export async function callMessages({ admin, user, userId, idOf }: Scene): Promis
   const ids = inbox.items.map(({ id }) => id)
   const params = { path: { id: ids[0] ?? 0 } }
   await assertSuccess(user.GET('/api/v1/notifications/inbox/unread-count'))
+  await assertSuccess(user.POST('/api/v1/notifications/inbox-tokens', {}))
   await assertSuccess(user.PUT('/api/v1/notifications/inbox/{id}/read', { params }))
   await assertSuccess(user.PUT('/api/v1/notifications/inbox/{id}/unread', { params }))
   await assertSuccess(user.PUT('/api/v1/notifications/inbox/read-batch', { body: { ids } }))

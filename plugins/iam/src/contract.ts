@@ -30,6 +30,8 @@ export interface Principal {
    * request, for example `Identity.principalOf`.
    */
   readonly credential: 'session' | 'api-token' | 'none'
+  /** Set if the credential is the token of an audience. Such a caller has no permissions and the data scope `self`. */
+  readonly audience?: string
   /** Id of the session, or 0 if `credential` is not `session`. */
   readonly sessionId: number
   /** Codes of the roles. Empty for an API token, whose permissions are its own. */
@@ -92,6 +94,13 @@ export interface Session {
   readonly maxExpiresAt: string
 }
 
+/** A token of an audience. It is returned only once, because only its SHA-256 is stored. */
+export interface AudienceToken {
+  readonly token: string
+  /** ISO 8601. */
+  readonly expiresAt: string
+}
+
 /** A request with a token in the header `Authorization: Bearer`. */
 export interface BearerRequest {
   readonly clientIp: string
@@ -107,6 +116,27 @@ export interface Identity {
    *   `iam.api-token-expired` or `iam.api-token-misplaced`
    */
   authenticate(token: string, bearer?: BearerRequest): Principal | Promise<Principal>
+  /**
+   * Like `authenticate`, but also accepts tokens of the audience. For credentials outside of a request, such as those of
+   * a WebSocket handshake. Never pass a token from a URL.
+   *
+   * @throws BusinessError the errors of `authenticate`; "403" `iam.token-out-of-audience`
+   */
+  authenticateFor(audience: string, token: string): Promise<Principal>
+  /**
+   * Creates a token of a user that only the routes of an audience accept, see `acceptsAudience`. It ends with its
+   * lifetime, with the session, after a change of the password, and while the user is disabled. A user has at most 50
+   * tokens of an audience: a new token replaces the oldest one.
+   *
+   * @param audience 1 to 32 characters
+   * @param options `lifetimeMs`: milliseconds, at most one day; `sessionId`: `Principal.sessionId` of the caller
+   * @throws BusinessError "404" `iam.user-unknown`, also for a disabled user
+   */
+  issueAudienceToken(
+    userId: number,
+    audience: string,
+    options: { readonly lifetimeMs: number; readonly sessionId?: number },
+  ): Promise<AudienceToken>
   /** Returns a user with the current permissions. Returns `undefined` if the user does not exist or is disabled. */
   principalOf(userId: number): Promise<Principal | undefined>
   /**

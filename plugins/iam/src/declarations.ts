@@ -24,6 +24,7 @@ export const businessError = defineBusinessErrors('iam', en.iam, {
   'api-token-end-invalid': '400',
   'api-token-limit': '409',
   'api-token-unknown': '404',
+  'token-out-of-audience': '403',
   'proof-required': '401',
   'second-factor-required': '401',
   'second-factor-impossible': '403',

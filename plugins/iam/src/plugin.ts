@@ -42,7 +42,8 @@ import { storeSessionProofs } from './migrations/0013-store-session-proofs.ts'
 import { createApiTokens } from './migrations/0014-create-api-tokens.ts'
 import { prepareFactors } from './migrations/0015-prepare-factors.ts'
 import { indexTraceIds } from './migrations/0016-index-trace-ids.ts'
-import { limitUserIds } from './migrations/0017-limit-user-ids.ts'
+import { limitUserIds } from './migrations/0018-limit-user-ids.ts'
+import { addTokenAudiences } from './migrations/0017-add-token-audiences.ts'
 import { type Parts, resolvers } from './parts.ts'
 import { assertHashIsFast } from './passwords/password-hash.ts'
 import { iamTables } from './personal-data/iam-tables.ts'
@@ -107,6 +108,7 @@ export default definePlugin({
     prepareFactors,
     indexTraceIds,
     limitUserIds,
+    addTokenAudiences,
   ],
   entities,
   messages,

@@ -1,5 +1,5 @@
 import { purgeKeys } from '@plinth/coordination'
-import { key } from '@plinth/kernel'
+import { guardsPermission, key } from '@plinth/kernel'
 import { declarePluginKey } from '@plinth/system-config'
 
 export const linkKeyName = 'platform.notification.inbox.preference-link-key'
@@ -42,6 +42,23 @@ export const keys = {
       en: 'Created automatically with the first link and stored encrypted. Do not set it manually.',
       'zh-CN': '首次生成链接时自动创建并加密存储，无需人工设置。',
     },
+  }),
+  'platform.notification.inbox.embed.origins': key.stringList({
+    title: { en: 'Sites that may embed inboxes', 'zh-CN': '可嵌入站内信的站点' },
+    description: {
+      en: 'Origins of pages with the inbox element, for example https://shop.example. The origin of this product need not be listed. Pages of other sites cannot call the operations of the inbox.',
+      'zh-CN':
+        '使用站内信组件的页面来源，例如 https://shop.example。本产品自身的来源无需列出；其他站点的页面不能调用站内信接口。',
+    },
+    default: [],
+    items: { pattern: '^https?://[a-z0-9.-]+(:[0-9]{1,5})?$' },
+    rule: {
+      en: 'be the scheme, host and optional port of a site in lower case, without a path, such as https://shop.example',
+      'zh-CN': '是小写的站点协议、主机和可选端口，不含路径，例如 https://shop.example',
+    },
+    maxItems: 100,
+    reload: 'live',
+    permission: guardsPermission,
   }),
   ...purgeKeys('platform.notification.inbox', {
     en: 'Interval for removing old notifications from inboxes.',

@@ -1,5 +1,6 @@
 import { event } from '@plinth/events'
 import { id, instant, nullable, Type, text } from '@plinth/http'
+import type { AudienceToken } from '@plinth/iam'
 import { service } from '@plinth/kernel'
 import type { Static } from 'typebox'
 
@@ -28,6 +29,18 @@ const categoryOfModule = new Map<string, Category>(
 export function categoryOf(module: unknown): Category {
   const name = typeof module === 'string' ? module.trim().toLowerCase() : ''
   return categories.find((category) => category === name) ?? categoryOfModule.get(name) ?? 'system'
+}
+
+/**
+ * Returns a condition for the modules of a category, the reverse of `categoryOf`. Modules are stored in lower case.
+ */
+export function moduleConditionOf(category: Category): { readonly $in?: string[]; readonly $nin?: string[] } {
+  const modulesOf = (one: Category) => [
+    one,
+    ...[...categoryOfModule].flatMap(([module, of]) => (of === one ? [module] : [])),
+  ]
+  if (category !== 'system') return { $in: modulesOf(category) }
+  return { $nin: categories.flatMap((one) => (one === 'system' ? [] : modulesOf(one))) }
 }
 
 /** A file at `disk` and `path`, or at an external `url`, or both. */
@@ -275,3 +288,21 @@ export interface ReaderFormat {
 export const notificationPreferences = service<NotificationPreferences>('notification.preferences', {
   from: '@plinth/inbox',
 })
+
+/** Tokens for the element `@plinth/inbox-element`, and the sites that may show it. */
+export interface InboxEmbedding {
+  /** Audience of the tokens, see `Identity.authenticateFor`. */
+  readonly audience: string
+  /**
+   * Creates a token for the embedded inbox of a user: for 15 minutes, and only for the operations of this inbox and of the
+   * notification preferences. For back ends that have authenticated the user themselves.
+   *
+   * @param sessionId session with which the token ends, see `Principal.sessionId`
+   * @throws BusinessError "404" `iam.user-unknown`, also for a disabled user
+   */
+  issueToken(userId: number, sessionId?: number): Promise<AudienceToken>
+  /** Returns whether pages of this origin may show inboxes. The origin of the product itself need not be listed. */
+  allowsOrigin(origin: string | undefined): boolean
+}
+
+export const inboxEmbedding = service<InboxEmbedding>('notification.inbox-embedding', { from: '@plinth/inbox' })

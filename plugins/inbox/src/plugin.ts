@@ -10,8 +10,10 @@ import { storage } from '@plinth/storage'
 import { configCentre, PluginEncryptionKey } from '@plinth/system-config'
 import { inboxPages, unreadMessages } from './admin-pages.ts'
 import { keys, linkKeyName } from './config.ts'
-import { inbox, notificationPreferences } from './contract.ts'
+import { inbox, inboxEmbedding, notificationPreferences } from './contract.ts'
 import { audited, businessError, messages, permissions } from './declarations.ts'
+import { embedRoutes } from './embed/embed-routes.ts'
+import { allowEmbedding, Embedding, openToEmbedding } from './embed/embedding.ts'
 import { AttachmentRow, ContentRow, ItemRow, MarkRow, OptOutRow, PreferenceRow } from './entities.ts'
 import { Broadcasts } from './items/broadcasts.ts'
 import { ContentReader } from './items/content-reader.ts'
@@ -63,7 +65,7 @@ export default definePlugin({
     storage: optional(storage),
     metrics: optional(metrics),
   },
-  provides: [inbox, notificationPreferences, notificationCategories, preferenceLinks],
+  provides: [inbox, inboxEmbedding, notificationPreferences, notificationCategories, preferenceLinks],
   extensionPoints: [notificationCategory, preferenceChannel],
   contributes: [
     notificationCategory.of(ownCategories),
@@ -134,9 +136,13 @@ export default definePlugin({
       present: (content, locale) => contents.present(content, locale),
       unreadCount: (userId) => reader.unreadCount(userId),
     })
-    http.addRoutes(inboxRoutes, { reader, state })
-    http.addRoutes(preferenceRoutes, { preferences })
+    const embedding = new Embedding(identity, () => config.get('platform.notification.inbox.embed.origins'))
+    provide(inboxEmbedding, embedding)
+    http.addRoutes(openToEmbedding(inboxRoutes), { reader, state })
+    http.addRoutes(openToEmbedding(preferenceRoutes), { preferences })
     http.addRoutes(matrixRoutes, { db, kernel, matrix: preferences, terms, links })
+    http.addRoutes(embedRoutes, { embedding })
+    http.everyRequest(allowEmbedding([...inboxRoutes, ...preferenceRoutes], embedding))
     http.register(preferencePage({ matrix: preferences, terms, links, translator, log }), 'public', [
       preferencePageLimit,
     ])

@@ -1,6 +1,6 @@
 import type { Access, HttpReply, HttpServer, PermissionAccess, RouteGuard, RouteInfo } from '@plinth/http'
 import { type Clock, omitUndefined } from '@plinth/kernel'
-import { assertNoApiToken, isOpenToApiTokens } from '../api-tokens/route-access.ts'
+import { assertNoApiToken, audienceOf, isOpenToApiTokens } from '../api-tokens/route-access.ts'
 import { isApiToken } from '../api-tokens/token-format.ts'
 import type { GuardedRequest, Identity, Operator, Principal } from '../contract.ts'
 import { businessError, iamError } from '../declarations.ts'
@@ -38,7 +38,8 @@ export function operatorOf(request: Request): Operator {
 
 /**
  * Returns the guards that check access. A `user` route requires a session, see `isOpenToApiTokens`. Every other
- * protected route requires a session or an API token with its permission. The first check runs before the body is read.
+ * protected route requires a session or an API token with its permission. The token of an audience is only accepted by
+ * the routes of this audience. The first check runs before the body is read.
  * If reading the body takes longer than cached permissions stay valid, a second check runs before the handler.
  */
 export function accessGuards(
@@ -55,7 +56,8 @@ export function accessGuards(
     (handlerFor: (rule: Rule, method: string) => ReturnType<RouteGuard['forRoute']>) =>
     ({ access, annotations, method }: RouteInfo) => {
       if (access === 'public' || access === 'signed') return undefined
-      return handlerFor({ access, acceptsApiTokens: isOpenToApiTokens({ access, annotations }) }, method)
+      const acceptsApiTokens = isOpenToApiTokens({ access, annotations })
+      return handlerFor({ access, acceptsApiTokens, audience: audienceOf({ annotations }) }, method)
     }
   return [
     {
@@ -97,6 +99,7 @@ const reasons = [
   'iam.api-token-with-cookie',
   'iam.origin-unproven',
   'iam.user-disabled',
+  'iam.token-out-of-audience',
   'iam.permission-denied',
   'iam.scope-all-required',
 ]
@@ -106,12 +109,24 @@ type Reply = Pick<HttpReply, 'header'>
 interface Rule {
   readonly access: 'user' | PermissionAccess
   readonly acceptsApiTokens: boolean
+  /** See `audienceOf`. */
+  readonly audience: unknown
 }
 
-function admit(request: GuardedRequest, { access, acceptsApiTokens }: Rule, principal: Principal): void {
-  if (!acceptsApiTokens) assertNoApiToken(principal)
+function admit(request: GuardedRequest, { access, acceptsApiTokens, audience }: Rule, principal: Principal): void {
+  if (principal.audience !== undefined) assertAudience(principal, audience)
+  else if (!acceptsApiTokens) assertNoApiToken(principal)
   if (access !== 'user') assertPermitted(access, principal)
   request.principal = principal
+}
+
+/**
+ * Checks that a token of an audience is used for this audience.
+ *
+ * @throws BusinessError "403" `iam.token-out-of-audience`
+ */
+export function assertAudience(principal: Pick<Principal, 'audience'>, audience: unknown): void {
+  if (principal.audience !== audience) throw businessError('token-out-of-audience')
 }
 
 /** Returns whether the access guard lets a user call a route with this access rule. */

@@ -8,7 +8,7 @@ import type { PermissionCatalogue } from '../access/permission-catalogue.ts'
 import { assertHasAllGrantsOf, type RoleGrants, resolveGrants, type UserChangeGuard } from '../access/role-grants.ts'
 import type { AuditTrail } from '../audit/audit.ts'
 import type { keys } from '../config.ts'
-import type { Actor, DataScope, Operator } from '../contract.ts'
+import type { Actor, AudienceToken, DataScope, Operator } from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import { Token, User } from '../entities.ts'
 import { tokenHash } from '../sessions/sessions.ts'
@@ -18,6 +18,10 @@ import { newApiToken, shownCharacters } from './token-format.ts'
 
 /** Owners are notified this many milliseconds before the end of a token: seven days. */
 export const noticeMs = 7 * 86_400_000
+
+/** Maximum number of tokens that a user has per audience. */
+const maxPerAudience = 50
+const maxAudienceLifetimeMs = 86_400_000
 
 /** Largest allowed value of `platform.iam.api-token.max-per-user`. */
 export const maxTokensPerUser = 1_000
@@ -77,28 +81,67 @@ export class ApiTokens {
       const limit = this.#parts.config.get('platform.iam.api-token.max-per-user')
       if ((await em.count(ApiTokenRow, { userId, ...this.activeCondition() })) >= limit)
         throw businessError('api-token-limit', { params: { limit }, data: { limit } })
-      const token = newApiToken()
       const noticeAt = expiresAt.getTime() - noticeMs
-      const row = em.create(ApiTokenRow, {
-        id: db.newId(),
+      const facts = { name, dataScope, permissions, expiresAt }
+      const { row, token } = await this.#insert(em, {
+        ...facts,
         userId,
-        name,
-        tokenHash: tokenHash(token),
-        firstCharacters: shownCharacters(token),
-        permissions,
-        dataScope,
-        createdAt: new Date(now),
-        expiresAt,
         noticeAt: noticeAt > now ? new Date(noticeAt) : null,
-        lastUsedAt: null,
-        lastUsedNetwork: null,
-        revokedAt: null,
+        audience: null,
+        sessionId: null,
       })
-      await em.flush()
-      const facts = { name, dataScope, permissions, expiresAt: expiresAt.toISOString() }
-      await audit.record({ ...actor, userAgent: '' }, 'api-token.create', row.id, { userId, ...facts })
+      const summary = { userId, ...facts, expiresAt: expiresAt.toISOString() }
+      await audit.record({ ...actor, userAgent: '' }, 'api-token.create', row.id, summary)
       return { row, token }
     })
+  }
+
+  /** See `Identity.issueAudienceToken`. The session is checked when the token is used. */
+  issueFor(
+    userId: number,
+    audience: string,
+    { lifetimeMs, sessionId }: { readonly lifetimeMs: number; readonly sessionId?: number },
+  ): Promise<AudienceToken> {
+    const { db, clock } = this.#parts
+    return db.transactional(async (em) => {
+      if ((await em.count(User, { id: userId, enabled: true })) === 0) throw businessError('user-unknown')
+      const expiresAt = new Date(clock.now() + Math.min(lifetimeMs, maxAudienceLifetimeMs))
+      const { token } = await this.#insert(em, {
+        userId,
+        name: audience,
+        audience,
+        sessionId: sessionId ?? null,
+        permissions: [],
+        dataScope: 'self',
+        expiresAt,
+        noticeAt: null,
+      })
+      const older = { orderBy: { id: 'desc' }, offset: maxPerAudience, limit: maxPerAudience, fields: ['id'] } as const
+      const replaced = await em.find(ApiTokenRow, { userId, audience }, older)
+      if (replaced.length > 0) await em.nativeDelete(ApiTokenRow, { id: { $in: replaced.map(({ id }) => id) } })
+      return { token, expiresAt: expiresAt.toISOString() }
+    })
+  }
+
+  async #insert(
+    em: SqlEntityManager,
+    content: ApiTokenContent & Pick<ApiTokenRow, 'userId' | 'noticeAt' | 'audience' | 'sessionId'>,
+  ): Promise<{ readonly row: ApiTokenRow; readonly token: string }> {
+    const { db, clock } = this.#parts
+    const token = newApiToken()
+    const row = em.create(ApiTokenRow, {
+      ...content,
+      id: db.newId(),
+      permissions: [...content.permissions],
+      tokenHash: tokenHash(token),
+      firstCharacters: shownCharacters(token),
+      createdAt: new Date(clock.now()),
+      lastUsedAt: null,
+      lastUsedNetwork: null,
+      revokedAt: null,
+    })
+    await em.flush()
+    return { row, token }
   }
 
   /** Returns the active tokens of a user, newest first. There are at most `platform.iam.api-token.max-per-user`. */
@@ -118,7 +161,8 @@ export class ApiTokens {
     const { db, authority, rules, audit } = this.#parts
     return db.transactional(async (em) => {
       await authority.lock()
-      const row = await em.findOne(ApiTokenRow, { id, ...(owner === undefined ? {} : { userId: owner }) })
+      const ofOwner = owner === undefined ? {} : { userId: owner }
+      const row = await em.findOne(ApiTokenRow, { id, audience: null, ...ofOwner })
       const user = row && (await em.findOne(User, { $and: [{ id: row.userId }, accessibleUsersCondition(actor)] }))
       if (row === null || user === null) throw businessError('api-token-unknown')
       await rules.assertMayActOn(em, user.id, actor)
@@ -137,11 +181,11 @@ export class ApiTokens {
     return Math.min(expiresAt.getTime(), createdAt.getTime() + this.#maxLifetimeMs)
   }
 
-  /** Returns the condition for tokens that are not revoked and have not ended. */
+  /** Returns the condition for personal tokens that are not revoked and have not ended. */
   activeCondition() {
     const now = this.#parts.clock.now()
     const createdAt = { $gt: new Date(now - this.#maxLifetimeMs) }
-    return { revokedAt: null, expiresAt: { $gt: new Date(now) }, createdAt }
+    return { audience: null, revokedAt: null, expiresAt: { $gt: new Date(now) }, createdAt }
   }
 
   get #maxLifetimeMs(): number {

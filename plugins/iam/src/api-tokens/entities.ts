@@ -1,7 +1,10 @@
 import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column } from '@plinth/database'
 
-/** A personal API token. Its permissions are limited by the current permissions of its owner. */
+/**
+ * An API token: a personal one, whose permissions are limited by the current permissions of its owner, or the token of
+ * an audience.
+ */
 export const ApiTokenRow = defineEntity({
   name: 'IamApiToken',
   tableName: 'iam_api_token',
@@ -31,6 +34,10 @@ export const ApiTokenRow = defineEntity({
     /** Network of the client that used the token last. */
     lastUsedNetwork: column.text(64).nullable(),
     revokedAt: column.timestamp().nullable(),
+    /** Audience of a token that only annotated routes accept, see `acceptsAudience`. Null: a personal token. */
+    audience: column.text(32).nullable(),
+    /** Session with which the token ends. Null: it does not depend on a session. */
+    sessionId: column.id().nullable(),
   },
 })
 export type ApiTokenRow = InferEntity<typeof ApiTokenRow>

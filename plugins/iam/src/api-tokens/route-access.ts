@@ -16,6 +16,18 @@ export const sessionOnly: RouteAnnotation<boolean> = { id: annotationId, value: 
  */
 export const acceptsApiTokens: RouteAnnotation<boolean> = { id: annotationId, value: true }
 
+const audienceId = 'iam.audience'
+
+/**
+ * Accepts tokens of an audience on a route with `access: 'user'`: `annotations: [acceptsAudience('inbox')]`. Such a token
+ * has no permissions, and all other routes reject it. See `Identity.issueAudienceToken`.
+ */
+export const acceptsAudience = (audience: string): RouteAnnotation<string> => ({ id: audienceId, value: audience })
+
+/** Returns the audience whose tokens callers may use on a route, or `undefined`. */
+export const audienceOf = ({ annotations }: Pick<RouteInfo, 'annotations'>): unknown =>
+  annotations.find(({ id }) => id === audienceId)?.value
+
 /**
  * Returns whether callers may use an API token on a route. A route with a permission accepts them and a `user` route
  * rejects them, unless an annotation says otherwise.

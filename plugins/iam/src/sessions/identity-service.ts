@@ -1,9 +1,12 @@
 import { type Database, findPage, type PageWindow } from '@plinth/database'
+import { assertAudience } from '../access/access-guard.ts'
 import type { PermissionEpoch } from '../access/authority.ts'
 import { assertOrgInScope, outOfScope, rowsInScope, usersInScope } from '../access/data-scope.ts'
 import { roleName } from '../access/roles.ts'
+import type { ApiTokens } from '../api-tokens/api-tokens.ts'
 import type {
   Actor,
+  AudienceToken,
   BearerRequest,
   Identity,
   LoginAttempt,
@@ -26,6 +29,7 @@ export class IdentityService implements Identity {
   readonly #tokens: TokenCheck
   readonly #login: Login
   readonly #sessions: Sessions
+  readonly #apiTokens: Pick<ApiTokens, 'issueFor'>
 
   constructor(parts: {
     readonly db: Database
@@ -33,16 +37,29 @@ export class IdentityService implements Identity {
     readonly tokens: TokenCheck
     readonly login: Login
     readonly sessions: Sessions
+    readonly apiTokens: Pick<ApiTokens, 'issueFor'>
   }) {
     this.#db = parts.db
     this.#authority = parts.authority
     this.#tokens = parts.tokens
     this.#login = parts.login
     this.#sessions = parts.sessions
+    this.#apiTokens = parts.apiTokens
   }
 
   authenticate(token: string, bearer?: BearerRequest): Principal | Promise<Principal> {
     return this.#tokens.authenticate(token, bearer)
+  }
+
+  async authenticateFor(audience: string, token: string): Promise<Principal> {
+    const principal = await this.#tokens.authenticate(token, { clientIp: '' })
+    if (principal.audience !== undefined) assertAudience(principal, audience)
+    else if (principal.credential === 'api-token') throw businessError('api-token-misplaced')
+    return principal
+  }
+
+  issueAudienceToken(...args: Parameters<Identity['issueAudienceToken']>): Promise<AudienceToken> {
+    return this.#apiTokens.issueFor(...args)
   }
 
   principalOf(userId: number): Promise<Principal | undefined> {

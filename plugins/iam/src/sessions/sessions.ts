@@ -262,12 +262,18 @@ export class Sessions {
 
   /**
    * Ends all sessions of a user except `except`, without recording a permission change, which the caller must do. Also
-   * ends idle sessions, because a longer idle timeout would make them valid again, and sign-ins that wait for a second
-   * factor.
+   * ends idle sessions, because a longer idle timeout would make them valid again, sign-ins that wait for a second
+   * factor, and audience tokens of all sessions.
    */
   async endAll(userId: number, except = 0): Promise<number> {
     const now = new Date(this.#parts.clock.now())
     await this.#parts.db.execute('delete from iam_pending_sign_in where user_id = ?', [userId])
+    const revoked = await this.#parts.db.execute(
+      'update iam_api_token set revoked_at = ? where user_id = ? and audience is not null and revoked_at is null',
+      [now, userId],
+    )
+    // The caller may end no session.
+    if (revoked > 0) await this.#parts.authority.changeOf(userId)
     return this.#parts.db.execute(
       'update iam_token set revoked_at = ? where user_id = ? and id <> ? and revoked_at is null and expires_at > ?',
       [now, userId, except, now],

@@ -187,7 +187,7 @@ export class TokenCheck {
     const { grants, policy } = await this.#grants.withPolicyOf(em, user.id)
     const end = endOfSession(row, policy)
     return {
-      principal: this.#principal(user, 'session', grants, row),
+      principal: this.#principal(user, 'session', grants, { session: row }),
       id: row.id,
       endsAt: () => end,
       idleTimeout: () => idleTimeoutOf(this.#config, policy),
@@ -195,19 +195,30 @@ export class TokenCheck {
     }
   }
 
-  /** Reads an API token with the permissions that it and its owner have in common now. */
+  /**
+   * Reads an API token with the permissions that it and its owner have in common now. A token with a session ends with
+   * this session.
+   */
   async #readApiToken(token: string): Promise<StoredToken | undefined> {
     const em = this.#db.fork()
     const row = await em.findOne(ApiTokenRow, { tokenHash: tokenHash(token) })
     const owner = row === null || row.revokedAt != null ? null : await em.findOne(User, row.userId)
     if (row === null || owner === null || !owner.enabled) return undefined
-    const grants = limitGrants(await this.#grants.ofUser(em, owner.id), row)
+    const { grants: ownerGrants, policy } = await this.#grants.withPolicyOf(em, owner.id)
+    const session = row.sessionId == null ? undefined : await em.findOne(Token, { id: row.sessionId, revokedAt: null })
+    if (
+      session === null ||
+      (session && !isSessionAlive(session, policy, { now: this.#clock.now(), config: this.#config }))
+    )
+      return undefined
+    const sessionEnd = session === undefined ? Number.POSITIVE_INFINITY : endOfSession(session, policy)
     return {
-      principal: this.#principal(owner, 'api-token', grants),
+      principal: this.#principal(owner, 'api-token', limitGrants(ownerGrants, row), { audience: row.audience }),
       id: row.id,
-      endsAt: () => this.#apiTokens.endOf(row),
+      endsAt: () => Math.min(sessionEnd, this.#apiTokens.endOf(row)),
       idleTimeout: () => Number.POSITIVE_INFINITY,
-      lastSeenAt: row.lastUsedAt?.getTime() ?? 0,
+      // The use of a token of an audience is not stored, because such a token lives for minutes.
+      lastSeenAt: row.audience == null ? (row.lastUsedAt?.getTime() ?? 0) : Number.POSITIVE_INFINITY,
     }
   }
 
@@ -236,12 +247,12 @@ export class TokenCheck {
     }
   }
 
-  /** @param session absent for a caller without a session, who never has a fresh proof */
+  /** @param facts `session` is absent for a caller without a session, who never has a fresh proof */
   #principal(
     { id, username, orgId }: User,
     credential: Principal['credential'],
     grants: Grants,
-    session?: Token,
+    { session, audience }: { readonly session?: Token; readonly audience?: string | null | undefined } = {},
   ): Principal {
     const sessionId = session?.id ?? 0
     const { provenAt, provenBy } = session ?? {}
@@ -253,6 +264,7 @@ export class TokenCheck {
       credential,
       sessionId,
       ...(proof === undefined ? {} : { proof }),
+      ...(audience == null ? {} : { audience }),
       assertFresh: (maxAge: string, options?: FreshProofOptions) =>
         this.#proofs.assert({ userId: id, sessionId, proof }, maxAge, options),
       ...grants,

@@ -22,8 +22,8 @@ interface ReadBroadcast {
 
 interface BroadcastFilter {
   readonly unreadOnly?: boolean | undefined
-  /** In lower case. */
-  readonly module?: string | undefined
+  /** Conditions on the column `module`. */
+  readonly modules: readonly object[]
 }
 
 interface BroadcastDependencies {
@@ -62,8 +62,8 @@ export class Broadcasts {
   }
 
   /** Returns a page, newest first. */
-  page(userId: number, { unreadOnly, module }: BroadcastFilter, window: PageWindow, search: TextSearch) {
-    const where = { $and: [this.#seenBy(userId, unreadOnly), module === undefined ? {} : { module }] }
+  page(userId: number, { unreadOnly, modules }: BroadcastFilter, window: PageWindow, search: TextSearch) {
+    const where = { $and: [this.#seenBy(userId, unreadOnly), ...modules] }
     return findPage<ContentRow>(this.#parts.db.fork(), ContentRow, where, window, { search, exclude: textColumns })
   }
 

@@ -1,7 +1,7 @@
 import { raw } from '@mikro-orm/core'
 import { countRows, type Database, findPage, firstIdAt, type PageWindow } from '@plinth/database'
 import type { Identity, Principal } from '@plinth/iam'
-import type { InboxItemView } from '../contract.ts'
+import { type Category, type InboxItemView, moduleConditionOf } from '../contract.ts'
 import { ContentRow, ItemRow, MarkRow } from '../entities.ts'
 import type { Broadcasts } from './broadcasts.ts'
 import type { ContentReader } from './content-reader.ts'
@@ -10,6 +10,7 @@ import { allCategories, optOutSql } from './opt-outs.ts'
 
 interface InboxFilter {
   readonly unreadOnly?: boolean | undefined
+  readonly category?: Category | undefined
   readonly module?: string | undefined
   /** Part of the stored texts, before they are translated. */
   readonly keyword?: string | undefined
@@ -41,20 +42,27 @@ export class InboxReader {
     this.#parts = parts
   }
 
-  async list(userId: number, { unreadOnly, module, keyword = '' }: InboxFilter, window: PageWindow, locale: string) {
+  async list(
+    userId: number,
+    { unreadOnly, category, module, keyword = '' }: InboxFilter,
+    window: PageWindow,
+    locale: string,
+  ) {
     const { db, broadcasts } = this.#parts
-    const filter = { unreadOnly, module: module?.trim().toLowerCase() }
+    const inCategory = category === undefined ? [] : [{ module: moduleConditionOf(category) }]
+    const ofModule = module === undefined ? [] : [{ module: module.trim().toLowerCase() }]
+    const modules = [...inCategory, ...ofModule]
     const where = {
       ownerId: userId,
       ...(unreadOnly === true ? { unread: true } : {}),
-      ...(filter.module === undefined ? {} : { module: filter.module }),
+      ...(modules.length === 0 ? {} : { $and: modules }),
     }
     const search = { text: keyword.trim(), properties: ['subject', 'content'] }
     const of = { entity: ContentRow, by: 'contentId' }
     const found = await mergedPage(
       byIds(window),
       (part) => findPage<ItemRow>(db.fork(), ItemRow, where, part, { search: { ...search, of } }),
-      (part) => broadcasts.page(userId, filter, part, search),
+      (part) => broadcasts.page(userId, { unreadOnly, modules }, part, search),
     )
     const isItem = (row: object): row is ItemRow => 'contentId' in row
     const shared = found.items.filter((row) => !isItem(row)).map(({ id }) => id)

@@ -16,7 +16,7 @@ import {
   Type,
 } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
-import { inboxItemView } from '../contract.ts'
+import { categories, inboxItemView } from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import type { InboxReader } from './inbox-reader.ts'
 import type { ReadState } from './read-state.ts'
@@ -55,6 +55,7 @@ const reading = [
         ...listQuery.properties,
         ...range.properties,
         unreadOnly: Type.Optional(Type.Boolean()),
+        category: Type.Optional(Type.Enum([...categories], { description: 'Category of the business module.' })),
         module: Type.Optional(line(64, { minLength: 1, description: 'Business module, ignoring case.' })),
         keyword: Type.Optional(line(100, { description: 'Part of the subject or content, as stored.' })),
       }),

@@ -1,6 +1,7 @@
 import { type HttpReply, type HttpRequest, type HttpServer, routesWith, Type } from '@plinth/http'
 import type { Translator } from '@plinth/i18n'
 import type { Identity } from '@plinth/iam'
+import type { InboxEmbedding } from '@plinth/inbox'
 import type { Clock, Logger } from '@plinth/kernel'
 import type { RawData, WebSocket } from 'ws'
 import { ConnectionCounter, callerOf } from './connections/admission.ts'
@@ -38,9 +39,13 @@ export const routes = [
       }),
     },
     reasons: [
+      'iam.api-token-expired',
+      'iam.api-token-invalid',
+      'iam.api-token-misplaced',
       'iam.session-ambiguous',
       'iam.token-expired',
       'iam.token-invalid',
+      'iam.token-out-of-audience',
       'notification-websocket.credential-missing',
       'notification-websocket.going',
       'notification-websocket.origin-unproven',
@@ -70,7 +75,8 @@ interface EndpointDependencies {
   readonly messages: ClientMessages
   readonly upkeep: ConnectionUpkeep
   readonly fanOut: FanOut
-  readonly identity: Pick<Identity, 'authenticate'>
+  readonly identity: Pick<Identity, 'authenticate' | 'authenticateFor'>
+  readonly embedding: InboxEmbedding | undefined
   readonly translator: Pick<Translator, 'negotiate'> | undefined
   readonly networkOf: HttpServer['networkOf']
   readonly stoppedListening: HttpServer['stoppedListening']
@@ -97,7 +103,7 @@ export class Endpoint {
 
   /** Opens a connection. @throws BusinessError of `callerOf`; "400", "429" and "503" of `notification-websocket` */
   async open(request: Handshake, reply: HttpReply): Promise<HttpReply> {
-    const { settings, upgrades, identity, translator, networkOf, fanOut } = this.#parts
+    const { settings, upgrades, identity, embedding, translator, networkOf, fanOut } = this.#parts
     if (!upgrades.has(request)) throw businessError('upgrade-needed')
     if (this.#isGoing) throw businessError('going')
     if (!settings.enabled) throw businessError('switched-off')
@@ -107,13 +113,15 @@ export class Endpoint {
     const locale = expected === undefined ? request.locale : (translator?.negotiate(expected) ?? request.locale)
     const { headers, calledHost, contextPath, isHttps } = request
     const facts = { headers, calledHost, contextPath, isHttps, token, locale }
-    const { caller, isOperator } = await callerOf(facts, identity, settings.guestsEnabled)
+    const rules = { identity, embedding, mayBeGuest: settings.guestsEnabled }
+    const { isOperator, ...admitted } = await callerOf(facts, rules)
+    const { caller } = admitted
     if (!isOperator) upgrades.onEnd(request, this.#admission.enterPublic())
     this.#enterUser(request, caller)
     await fanOut.listen()
     if (this.#isGoing) throw businessError('going')
     reply.hijack()
-    upgrades.complete(request, (ws) => this.#opened(ws, caller))
+    upgrades.complete(request, (ws) => this.#opened(ws, admitted))
     return reply
   }
 
@@ -158,9 +166,9 @@ export class Endpoint {
     })
   }
 
-  #opened(ws: WebSocket, caller: WebsocketCaller): void {
+  #opened(ws: WebSocket, admitted: Pick<ClientSocket, 'caller' | 'recheck'>): void {
     const { settings, table, messages, upkeep, metrics, clock, log } = this.#parts
-    const socket = new ClientSocket(ws, caller, settings, clock)
+    const socket = new ClientSocket(ws, admitted, settings, clock)
     ws.on('error', ({ message }) => log.debug({ reason: message }, 'a client violated the protocol of the connection'))
     ws.on('close', (code) => {
       table.remove(socket)
@@ -174,7 +182,7 @@ export class Endpoint {
     })
     table.add(socket)
     upkeep.wake()
-    const { sessionId, userId = null, locale } = caller
+    const { sessionId, userId = null, locale } = admitted.caller
     socket.send(JSON.stringify({ type: 'connected', userId, sessionId, locale }))
     if (this.#isGoing) socket.close(1001, 'going-away')
   }

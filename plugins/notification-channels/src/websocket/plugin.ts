@@ -2,7 +2,7 @@ import { events } from '@plinth/events'
 import { http, metrics } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { identity } from '@plinth/iam'
-import { type Inbox, inbox, notificationPreferences } from '@plinth/inbox'
+import { type Inbox, inbox, inboxEmbedding, notificationPreferences } from '@plinth/inbox'
 import { definePlugin, notificationChannel, optional } from '@plinth/kernel'
 import { sharedStore } from '@plinth/shared-store'
 import { keys } from './config.ts'
@@ -30,6 +30,7 @@ export default definePlugin({
     events: optional(events),
     inbox: optional(inbox),
     preferences: optional(notificationPreferences),
+    embedding: optional(inboxEmbedding),
     sharedStore: optional(sharedStore),
     i18n: optional(i18n),
     metrics: optional(metrics),
@@ -96,6 +97,7 @@ export default definePlugin({
       upkeep,
       fanOut,
       identity,
+      embedding: services.embedding,
       translator,
       clock,
       log,

@@ -1,8 +1,22 @@
 import { randomUUID } from 'node:crypto'
 import { type HttpRequest, pageOrigin } from '@plinth/http'
 import { cookieToken, type Identity, isOperator } from '@plinth/iam'
+import type { InboxEmbedding } from '@plinth/inbox'
 import type { WebsocketCaller } from '../contract.ts'
 import { businessError } from '../declarations.ts'
+
+interface AdmissionRules {
+  readonly identity: Pick<Identity, 'authenticate' | 'authenticateFor'>
+  readonly embedding: Pick<InboxEmbedding, 'audience' | 'allowsOrigin'> | undefined
+  readonly mayBeGuest: boolean
+}
+
+interface Admitted {
+  readonly caller: WebsocketCaller
+  readonly isOperator: boolean
+  /** Checks the token of an embedded inbox again. Rejects with a `BusinessError` if it is no longer valid. */
+  readonly recheck?: () => Promise<void>
+}
 
 type HandshakeFacts = Pick<HttpRequest, 'headers' | 'calledHost' | 'contextPath' | 'isHttps'> & {
   readonly token: string | undefined
@@ -11,7 +25,8 @@ type HandshakeFacts = Pick<HttpRequest, 'headers' | 'calledHost' | 'contextPath'
 
 /**
  * Authenticates the caller of a handshake by the first of `Authorization: Bearer`, the sub-protocols `bearer, <token>`,
- * the query parameter `token`, and the session cookie. Browsers send cookies for any page. A cookie is therefore only
+ * the query parameter `token`, and the session cookie. The token of an embedded inbox is not accepted in a query, and only
+ * from this site and from sites that may embed inboxes. Browsers send cookies for any page. A cookie is therefore only
  * accepted from a page of this site, and a guest from a page of another site is rejected.
  *
  * @throws BusinessError "401" `iam.token-invalid`, `iam.token-expired`, `iam.session-ambiguous`,
@@ -19,17 +34,26 @@ type HandshakeFacts = Pick<HttpRequest, 'headers' | 'calledHost' | 'contextPath'
  */
 export async function callerOf(
   facts: HandshakeFacts,
-  identity: Pick<Identity, 'authenticate'>,
-  mayBeGuest: boolean,
-): Promise<{ readonly caller: WebsocketCaller; readonly isOperator: boolean }> {
+  { identity, embedding, mayBeGuest }: AdmissionRules,
+): Promise<Admitted> {
   const { locale } = facts
   const cookie = cookieToken(facts)
-  const shown = bearerOf(facts.headers.authorization) ?? protocolToken(facts) ?? facts.token
+  const hidden = bearerOf(facts.headers.authorization) ?? protocolToken(facts)
+  const shown = hidden ?? facts.token
   const origin = pageOrigin(facts)
   if (shown === undefined && cookie !== undefined && origin !== 'own') throw businessError('origin-unproven')
   const token = shown ?? cookie
   if (token !== undefined) {
-    const principal = await identity.authenticate(token)
+    const check = async () =>
+      hidden === undefined || embedding === undefined
+        ? identity.authenticate(token)
+        : identity.authenticateFor(embedding.audience, token)
+    const principal = await check()
+    if (principal.audience !== undefined) {
+      if (origin === 'foreign' && !embedding?.allowsOrigin(facts.headers.origin)) throw businessError('origin-unproven')
+      const caller = { userId: principal.userId, sessionId: `inbox-${randomUUID()}`, locale }
+      return { caller, isOperator: false, recheck: async () => void (await check()) }
+    }
     const { userId, sessionId } = principal
     return { caller: { userId, sessionId: String(sessionId), locale }, isOperator: isOperator(principal) }
   }

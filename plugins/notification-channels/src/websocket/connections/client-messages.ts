@@ -52,9 +52,11 @@ export class ClientMessages {
     response(socket, { type: 'subscribed', group })
   }
 
-  async #mayJoin({ caller }: ClientSocket, group: string): Promise<boolean> {
+  async #mayJoin({ caller, recheck }: ClientSocket, group: string): Promise<boolean> {
     const { guards, publicGroups, clock, log } = this.#parts
     if (publicGroups().includes(group)) return true
+    // The token of an embedded inbox is only valid for this inbox.
+    if (recheck !== undefined) return false
     for (const [name, guard] of guards) {
       const late = () => new Error(`No answer within ${guardDeadlineMs} ms`)
       try {

@@ -14,6 +14,7 @@ const second = 1_000
 /** A connection. It is closed if the client reads too slowly, sends too much or no longer responds. */
 export class ClientSocket {
   readonly caller: WebsocketCaller
+  readonly recheck?: (() => Promise<void>) | undefined
   readonly groups = new Set<string>()
   joining = 0
   readonly #ws: WebSocket
@@ -23,9 +24,16 @@ export class ClientSocket {
   #secondBegan = Number.NEGATIVE_INFINITY
   #received = 0
 
-  constructor(ws: WebSocket, caller: WebsocketCaller, bounds: SocketBounds, clock: Pick<Clock, 'monotonic'>) {
+  /** @param admitted `recheck` is absent for sessions and guests, see `callerOf` */
+  constructor(
+    ws: WebSocket,
+    { caller, recheck }: Pick<ClientSocket, 'caller' | 'recheck'>,
+    bounds: SocketBounds,
+    clock: Pick<Clock, 'monotonic'>,
+  ) {
     this.#ws = ws
     this.caller = caller
+    this.recheck = recheck
     this.#bounds = bounds
     this.#clock = clock
     ws.on('pong', () => {

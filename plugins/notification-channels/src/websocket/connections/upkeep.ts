@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Identity } from '@plinth/iam'
-import { type Clock, errorReason, type Logger } from '@plinth/kernel'
+import { type Clock, errorReason, isBusinessError, type Logger } from '@plinth/kernel'
 import { closeCodes } from '../contract.ts'
 import type { ClientSocket, SocketTable } from './socket-table.ts'
 
@@ -66,13 +66,32 @@ export class ConnectionUpkeep {
     }
   }
 
+  /** Valid tokens are cached, so a check usually needs no query. */
+  async #recheckTokens(sockets: readonly ClientSocket[]): Promise<void> {
+    for (const [index, socket] of sockets.entries()) {
+      if (index > 0 && index % step === 0) await nextTurn()
+      try {
+        await socket.recheck?.()
+      } catch (error) {
+        if (!isBusinessError(error)) return this.#checkFailed(error)
+        socket.close(closeCodes.sessionEnded, 'session-ended')
+      }
+    }
+  }
+
+  #checkFailed(error: unknown): void {
+    const { log } = this.#parts
+    if (this.#couldCheck) log.warn({ reason: errorReason(error) }, 'sessions of open connections cannot be checked')
+    this.#couldCheck = false
+  }
+
   /**
    * Closes connections without a valid session. If sessions cannot be checked, connections stay open until the next
    * check, because clients cannot change data through them.
    */
   async #checkSessions(sockets: readonly ClientSocket[]): Promise<void> {
-    const { identity, log } = this.#parts
-    const known = sockets.filter(({ caller }) => caller.userId !== undefined)
+    const { identity } = this.#parts
+    const known = sockets.filter(({ caller, recheck }) => caller.userId !== undefined && recheck === undefined)
     for (let from = 0; from < known.length; from += step) {
       const some = known.slice(from, from + step)
       try {
@@ -82,10 +101,10 @@ export class ConnectionUpkeep {
         }
         this.#couldCheck = true
       } catch (error) {
-        if (this.#couldCheck) log.warn({ reason: errorReason(error) }, 'sessions of open connections cannot be checked')
-        this.#couldCheck = false
+        this.#checkFailed(error)
         return
       }
     }
+    await this.#recheckTokens(sockets)
   }
 }
