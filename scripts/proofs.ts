@@ -96,7 +96,7 @@ export const proofs: Readonly<Record<string, Proof>> = {
   },
   digests: {
     proves:
-      'Every item is in exactly one digest, in order, over 25 kills on each database, with two instances, quiet hours and changed time zones.',
+      'Every item is in exactly one digest, in order, over 20 kills on each database, with two instances, quiet hours and changed time zones.',
     minutes: 4,
     group: 1,
     paths: ['plugins/{digest,notification}/src/**', 'test/digest/**'],

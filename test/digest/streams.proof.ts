@@ -9,7 +9,7 @@ import { runStream, type Worker } from './streams.ts'
 
 const program = new URL('instance-process.ts', import.meta.url)
 const startMs = Date.UTC(2027, 2, 1, 9)
-const [steps, kills] = [400, 25]
+const [steps, kills] = [240, 20]
 const held: { readonly database: string; readonly kills: number; readonly items: number; readonly digests: number }[] =
   []
 t.teardown(() => console.table(held))
@@ -19,6 +19,8 @@ class Instance implements Worker {
   readonly #t: Test
   readonly #config: Config
   #process: WatchedProcess | undefined
+  /** The process that replaces this one after it was killed. */
+  #next: Promise<WatchedProcess> | undefined
   #lastId = 0
 
   constructor(t: Test, config: Config) {
@@ -28,12 +30,17 @@ class Instance implements Worker {
 
   async start(): Promise<this> {
     if (this.#process !== undefined) return this
+    this.#process = await (this.#next ?? this.#launch())
+    this.#next = this.#launch()
+    return this
+  }
+
+  async #launch(): Promise<WatchedProcess> {
     const words = [JSON.stringify({ config: this.#config, startMs })]
     const options = { silent: true, execArgv: ['--disable-warning=ExperimentalWarning'] }
     const started = watchProcess(this.#t, fork(program, words, options))
     await started.until(() => started.messages.includes('started'), 'the process started')
-    this.#process = started
-    return this
+    return started
   }
 
   async run(command: Command): Promise<boolean> {

@@ -51,8 +51,9 @@ onEachDatabase(
     t.equal((await one.db.query("select id from digest where state = 'open'")).length, 0, 'also not in the next digest')
     await add(one, 8)
     clock.shiftWallClock(hourMs)
-    await one.close()
-    t.same(contentsOf([...one.mail, ...two.mail]).at(-1), { count: 1, items: [8] }, 'a late item opens the next digest')
+    await Promise.all([one.close(), two.close()])
+    const later = [...one.mail, ...two.mail].filter((message) => !sent.includes(message))
+    t.same(contentsOf(later), [{ count: 1, items: [8] }], 'a late item opens the next digest')
   },
 )
 

@@ -59,10 +59,10 @@ const values: Readonly<Record<string, (rule: RuleView) => string | number | bool
   escalationDedupeWindow: ({ escalation }) => escalation.dedupeWindow,
   escalationChannels: ({ escalation }) => escalation.channels.join(', '),
   escalationRecipientUserIds: ({ escalation }) => escalation.recipientUserIds.join(', '),
-  digest: ({ digest }) => digest,
   version: ({ version }) => version,
   updatedAt: ({ updatedAt }) => updatedAt,
   updatedBy: ({ updatedBy }) => updatedBy,
+  digest: ({ digest }) => digest,
 }
 
 /** Exports the rules that the owner of the task may read when the task runs. */
