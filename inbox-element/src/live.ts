@@ -130,7 +130,6 @@ export class Live {
       settled.resolve()
       if (this.#stopped === undefined) return this.#detach(socket)
       this.#socket = socket
-      this.#socketFailures = 0
       this.#isHeard = true
       this.#beat = setInterval(() => this.#checkBeat(socket), beatMs)
     }
@@ -173,6 +172,8 @@ export class Live {
       this.#closed(0, true)
       return
     }
+    // Only a connection that has lasted is a success. Otherwise a server that closes each one would be called constantly.
+    this.#socketFailures = 0
     this.#isHeard = false
     socket.send('{"type":"ping"}')
   }

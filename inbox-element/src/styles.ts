@@ -39,7 +39,7 @@ h2:focus { outline: none }
 :host(:not([mode=inline])) .panel { position: absolute; z-index: var(--plinth-inbox-z-index, 1000); inset-block-start: calc(100% + 6px); inset-inline-end: 0; inline-size: min(var(--plinth-inbox-width, 400px), calc(100vw - 16px)); max-block-size: calc(100vh - 80px); box-shadow: 0 8px 28px rgb(0 0 0 / .22) }
 @media (min-width: 481px) { :host([align=start]:not([mode=inline])) .panel { inset-inline: 0 auto } }
 @media (max-width: 480px) { :host(:not([mode=inline])) .panel { position: fixed; inset: 8px; inline-size: auto; block-size: auto; max-block-size: none } }
-.header { display: flex; align-items: center; gap: 4px; padding: 8px 8px 4px 12px; padding-inline: 14px 8px }
+.header { display: flex; align-items: center; gap: 4px; padding-block: 8px 4px; padding-inline: 14px 8px }
 h2 { flex: 1; font-size: 16px; font-weight: 600 }
 .toolbar { display: flex; flex-direction: column; gap: 4px; padding: 0 8px 6px; border-block-end: 1px solid var(--_border) }
 .tabs { display: flex; gap: 2px; overflow-x: auto; scrollbar-width: thin; padding-block-end: 2px }
@@ -51,13 +51,13 @@ input { inline-size: 16px; block-size: 16px; margin: 0; accent-color: var(--_acc
 .scroll { flex: 1; overflow-y: auto; min-block-size: 0 }
 .item { display: grid; grid-template-columns: 1fr auto; border-block-end: 1px solid var(--_border) }
 .item:hover { background: var(--_hover) }
-.open { display: block; min-inline-size: 0; padding: 10px 4px 10px 14px; padding-inline: 14px 4px; border-radius: 0; text-align: start }
+.open { display: block; min-inline-size: 0; padding-block: 10px; padding-inline: 14px 4px; border-radius: 0; text-align: start }
 .subject { display: block; overflow-wrap: anywhere }
 .unread .subject { font-weight: 600 }
 .unread .subject::before { content: ''; display: inline-block; inline-size: 8px; block-size: 8px; margin-inline-end: 6px; border-radius: 50%; background: var(--_accent) }
 .content { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 3; overflow: hidden; overflow-wrap: anywhere; white-space: pre-line; color: var(--_muted) }
 .time { display: block; color: var(--_muted); font-size: 12px }
-.actions { display: flex; padding: 6px 6px 0 0; padding-inline: 0 6px; color: var(--_muted) }
+.actions { display: flex; padding-block: 6px 0; padding-inline: 0 6px; color: var(--_muted) }
 .attachments { grid-column: 1 / -1; padding: 0 14px 8px }
 a { color: var(--_accent); overflow-wrap: anywhere }
 .empty, .note { padding: 16px; text-align: center; color: var(--_muted) }
