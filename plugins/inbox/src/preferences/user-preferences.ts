@@ -251,7 +251,6 @@ export class UserPreferences implements NotificationPreferences {
       await this.ensureRow(userId)
       await em.nativeUpdate(PreferenceRow, { userId }, { ...given, ...hours, updatedAt })
       await this.recordOptOuts(userId)
-      await recordOptOuts(this.#db, userId, unwantedInInbox(await em.findOneOrFail(PreferenceRow, { userId })))
     })
     return this.get(userId)
   }
