@@ -274,7 +274,7 @@ const Epoch = defineEntity({
     id: column.primaryKey(),
     epoch: column.bigint(),
     /** Ids of new users are larger. See `Identity.limitUserIds`. */
-    userIdLimit: column.bigint(),
+    userIdLimit: column.bigint().default(0),
   },
 })
 
