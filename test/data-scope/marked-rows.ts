@@ -38,6 +38,7 @@ const withoutUsers: readonly string[] = [
   'SystemConfigInstance',
   'Web3Chain',
   'MessageTemplate',
+  'NotificationKey',
   'PointsRule',
   'SendLogCount',
   'Web3SettlementAuditCount',
@@ -197,6 +198,9 @@ function membersOf(
       handledBy: userId,
     },
     WebhookSubscription: { endpointId: idOf('WebhookEndpoint') },
+    DigestDefinition: { kind: 'fixed', slots: [], channels: [] },
+    Digest: { definitionId: idOf('DigestDefinition'), state: 'sent' },
+    DigestItem: { digestId: idOf('Digest'), position: 1 },
     WebhookEndpoint: { status: 'active', statusReason: null, eventTypes: ['order.paid'] },
     WebhookDelivery: {
       endpointId: idOf('WebhookEndpoint'),
