@@ -40,6 +40,7 @@ const withoutUsers: readonly string[] = [
   'MessageTemplate',
   'MessageTemplateDraft',
   'MessageTemplateVersion',
+  'NotificationKey',
   'PointsRule',
   'SendLogCount',
   'Web3SettlementAuditCount',
@@ -212,6 +213,9 @@ function membersOf(
     PushDevice: { channel: 'web-push', status: 'active', endedAt: null },
     PushAcceptance: { deviceId: idOf('PushDevice') },
     WebhookSubscription: { endpointId: idOf('WebhookEndpoint') },
+    DigestDefinition: { kind: 'fixed', slots: [], channels: [] },
+    Digest: { definitionId: idOf('DigestDefinition'), state: 'sent' },
+    DigestItem: { digestId: idOf('Digest'), position: 1 },
     WebhookEndpoint: { status: 'active', statusReason: null, eventTypes: ['order.paid'] },
     WebhookDelivery: {
       endpointId: idOf('WebhookEndpoint'),

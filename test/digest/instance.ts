@@ -56,7 +56,13 @@ export async function startInstance(config: Config, startMs: number) {
   const db = running.service(database)
   const preferences = running.service(notificationPreferences)
   const readers = new Readers({ preferences, site: undefined })
-  const closer = new DigestCloser({ db, notification: running.service(notification), readers, log })
+  const closer = new DigestCloser({
+    db,
+    notification: running.service(notification),
+    readers,
+    log,
+    declared: new Map(),
+  })
   const run = async (command: Command): Promise<void> => {
     clock.shiftWallClock(Math.max(0, command.now - clock.now()))
     if ('add' in command) await running.service(digests).add(command.add)

@@ -73,16 +73,17 @@ function withPreview(page: Page): Page {
   }
 }
 
-const withLead = (page: Page): Page =>
-  page.kind === 'list'
-    ? {
-        ...page,
-        lead: text('Items that are collected for a person and a subject.', '为用户和主题收集的项目。'),
-        live: ['digest'],
-      }
-    : page
+/** Adds the outcomes of the actions, and the lead of the list. */
+function withOutcomes(page: Page): Page {
+  const actions = (page.actions ?? []).map((action) => {
+    const good = action.operation.endsWith('Discard') ? 'discarded' : 'sent'
+    return { ...action, outcome: { field: 'state', good: [good] } }
+  })
+  const lead = text('Items that are collected for a person and a subject.', '为用户和主题收集的项目。')
+  return page.kind === 'list' ? { ...page, actions, lead, live: ['digest'] } : { ...page, actions }
+}
 
-export const pages = [...definitions.pages.map(withPreview), ...collectedMessages.pages.map(withLead)]
+export const pages = [...definitions.pages.map(withPreview), ...collectedMessages.pages.map(withOutcomes)]
 
 export const needsAttention = [
   adminAttention('getAdminDigestsMessages', {

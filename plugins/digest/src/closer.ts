@@ -2,7 +2,7 @@ import type { Database } from '@plinth/database'
 import { isBusinessError, type Logger } from '@plinth/kernel'
 import type { Notification } from '@plinth/notification'
 import { businessError } from './declarations.ts'
-import { channelsOf, draftOf, type ItemData } from './digest-message.ts'
+import { channelsOf, type Declared, draftOf, type ItemData } from './digest-message.ts'
 import { Definition, Digest, Item } from './entities.ts'
 import type { Readers } from './readers.ts'
 import { instantOf, nextSlot } from './slots.ts'
@@ -18,6 +18,7 @@ interface CloserDependencies {
   readonly db: Database
   readonly notification: Pick<Notification, 'enqueue' | 'channels'>
   readonly readers: Readers
+  readonly declared: Declared
   readonly log: Pick<Logger, 'warn' | 'error'>
 }
 
@@ -78,7 +79,7 @@ export class DigestCloser {
    * @throws the errors of `Notification.enqueue`; BusinessError "404" `digest.definition-missing`
    */
   async close(id: number, { isByOperator = false } = {}): Promise<boolean> {
-    const { db, notification } = this.#parts
+    const { db, notification, declared } = this.#parts
     return db.statements(async () => {
       const em = db.fork()
       const closed = { state: 'sent', generation: id, closedAt: new Date(db.clock.now()) } as const
@@ -96,7 +97,7 @@ export class DigestCloser {
         last: data as ItemData,
       }
       const options = { ...channelsOf(definition, notification), idempotencyKey: `digest:${id}` }
-      const message = await notification.enqueue(draftOf(definition, content, attributes, [userId]), options)
+      const message = await notification.enqueue(draftOf(definition, declared, content, attributes, [userId]), options)
       await em.nativeUpdate(Digest.entity, { id }, { notificationId: message.id })
       return true
     })

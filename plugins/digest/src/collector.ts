@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { type Database, insertOrAddToRows, insertOrReplaceRows, insertRows } from '@plinth/database'
 import type { Notification } from '@plinth/notification'
 import type { DigestItem, DigestOutcome, Digests } from './contract.ts'
-import { channelsOf, draftOf } from './digest-message.ts'
+import { channelsOf, type Declared, draftOf } from './digest-message.ts'
 import { Definition, Digest, Item, maxShownItems } from './entities.ts'
 import type { Readers, TimeZones } from './readers.ts'
 import { instantOf, nextSlot } from './slots.ts'
@@ -15,6 +15,7 @@ interface CollectorDependencies {
   readonly db: Database
   readonly notification: Pick<Notification, 'enqueue' | 'channels'>
   readonly readers: Pick<Readers, 'timeZones'>
+  readonly declared: Declared
 }
 
 /** A checked item. */
@@ -43,14 +44,14 @@ export class DigestCollector implements Digests {
   }
 
   async add(item: DigestItem): Promise<DigestOutcome> {
-    const { db, notification } = this.#parts
+    const { db, notification, declared } = this.#parts
     const checked = checkItem(item)
     const { digest: code, data, attributes, userIds, priority, itemKey } = checked
     const found = await db.fork().findOne(Definition.entity, { code, enabled: true })
     const definition = found as unknown as Definition | null
     if (definition === null) return 'off'
     if (priority === 'critical') {
-      const draft = draftOf(definition, { count: 1, items: [data], last: data }, attributes, userIds)
+      const draft = draftOf(definition, declared, { count: 1, items: [data], last: data }, attributes, userIds)
       const once =
         itemKey === undefined ? {} : { idempotencyKey: hash('sha256', JSON.stringify([code, ...keyOf(checked)])) }
       await notification.enqueue(draft, { ...channelsOf(definition, notification), ...once, priority })

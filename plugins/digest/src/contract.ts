@@ -36,7 +36,7 @@ export const digests = service<Digests>('digests', { from: '@plinth/digest' })
 
 /** A digest that a plugin declares. The product creates it once. Operators can then change it. */
 export interface DeclaredDigest {
-  /** Key of a translation: `messages.<path>`. Its variables are `count`, `shown`, `more`, and the data of the last item. */
+  /** Key of a translation: `messages.<path>`. The text of the operator replaces it. Its variables are `count`, `shown`, `more`, and the data of the last item. */
   readonly subject: string
   readonly content: string
   /** Default: false. */

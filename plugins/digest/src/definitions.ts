@@ -1,6 +1,6 @@
-import type { Database } from '@plinth/database'
 import { pluginWith } from '@plinth/resource'
 import { businessError, manageDefinitions, viewDefinitions } from './declarations.ts'
+import type { Declared } from './digest-message.ts'
 import { Definition, Digest } from './entities.ts'
 
 export const root = '/api/v1/admin/digests'
@@ -10,9 +10,13 @@ const contentReasons = ['digest.text-missing', 'digest.slots-missing', 'digest.w
 type Content = { readonly [K in keyof Definition]?: Definition[K] | undefined }
 
 /** @throws BusinessError "400" with the reasons in `contentReasons` */
-function assertContent({ template, content, kind, slots, windowSeconds, maxSeconds }: Content): void {
+function assertContent(
+  { code = '', template, content, kind, slots, windowSeconds, maxSeconds }: Content,
+  declared: Declared,
+): void {
   const isText = (text: string | null | undefined) => text != null && text.trim() !== ''
-  if (!isText(template) && !isText(content)) throw businessError('text-missing', { data: { field: 'content' } })
+  if (!isText(template) && !isText(content) && !declared.has(code))
+    throw businessError('text-missing', { data: { field: 'content' } })
   if (kind === 'slots' && slots?.length === 0) throw businessError('slots-missing', { data: { field: 'slots' } })
   if (kind === 'sliding' && (maxSeconds ?? 0) < (windowSeconds ?? 0))
     throw businessError('window-too-long', { data: { field: 'maxSeconds' } })
@@ -21,7 +25,7 @@ function assertContent({ template, content, kind, slots, windowSeconds, maxSecon
 const defaults: Content = { kind: 'fixed', slots: [], windowSeconds: 3_600, maxSeconds: 86_400 }
 
 /** Digests as operators define them. An open digest keeps its window, and its message follows the latest definition. */
-export const definitions = pluginWith<{ readonly database: Database }>().resource(Definition, {
+export const definitions = pluginWith<{ readonly declared: Declared }>().resource(Definition, {
   area: 'digest',
   path: `${root}/definitions`,
   errors: businessError,
@@ -30,12 +34,12 @@ export const definitions = pluginWith<{ readonly database: Database }>().resourc
   create: {
     access: manageDefinitions,
     throws: contentReasons,
-    prepare: ({ input }) => assertContent({ ...defaults, ...(input as Content) }),
+    prepare: ({ input, parts }) => assertContent({ ...defaults, ...(input as Content) }, parts.declared),
   },
   change: {
     access: manageDefinitions,
     throws: contentReasons,
-    prepare: ({ input, before }) => assertContent({ ...before, ...(input as Content) }),
+    prepare: ({ input, before, parts }) => assertContent({ ...before, ...(input as Content) }, parts.declared),
   },
   actions: {
     enable: {

@@ -1,5 +1,6 @@
 import type { EnqueueOptions, MessageDraft, Notification } from '@plinth/notification'
 import type { TemplateValue } from '@plinth/template'
+import type { DeclaredDigest } from './contract.ts'
 import type { Definition } from './entities.ts'
 
 export type ItemData = Readonly<Record<string, TemplateValue>>
@@ -23,17 +24,27 @@ export const variablesOf = ({ count, items, last }: DigestContent): ItemData => 
   items,
 })
 
+/** Digests that plugins declare, by code. */
+export type Declared = ReadonlyMap<string, Pick<DeclaredDigest, 'subject' | 'content'>>
+
 type Texts = Pick<Definition, 'code' | 'template' | 'subject' | 'content'>
 
+/** Returns the texts of an operator, or those of the plugin that declares the digest. */
+export const textsOf = ({ code, subject, content }: Texts, declared: Declared) => ({
+  subject: subject ?? declared.get(code)?.subject ?? '',
+  content: content ?? declared.get(code)?.content ?? '',
+})
+
 export function draftOf(
-  { code, template, subject, content }: Texts,
+  definition: Texts,
+  declared: Declared,
   shown: DigestContent,
   attributes: Readonly<Record<string, unknown>>,
   userIds: readonly number[],
 ): MessageDraft {
+  const { code, template } = definition
   return {
-    subject: subject ?? '',
-    content: content ?? '',
+    ...textsOf(definition, declared),
     ...(template === null ? {} : { template }),
     // Templates accept lists and objects, although the type of a message has only plain values.
     variables: variablesOf(shown) as NonNullable<MessageDraft['variables']>,

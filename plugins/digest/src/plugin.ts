@@ -68,15 +68,15 @@ export default definePlugin({
     const { http, database: db, notification, preferences, site, templates, i18n: translator } = services
     const { clock } = db
     const readers = new Readers({ preferences, site })
-    const closer = new DigestCloser({ db, notification, readers, log })
-    provide(digests, new DigestCollector({ db, notification, readers }))
+    const declared: ReadonlyMap<string, DeclaredDigest> = contributions(declaredDigests)
+    const closer = new DigestCloser({ db, notification, readers, declared, log })
+    provide(digests, new DigestCollector({ db, notification, readers, declared }))
     contribute(labelSources, 'digest.definition', definitionLabels(db))
-    http.addRoutes(definitions.routes, { services, parts: services })
+    http.addRoutes(definitions.routes, { services, parts: { declared } })
     http.addRoutes(collectedMessages.routes, { services, parts: { closer } })
-    http.addRoutes(previewRoutes, { db, templates, translator })
+    http.addRoutes(previewRoutes, { db, templates, translator, declared })
 
     if (!roles.has('worker') || !config.get('platform.digest.auto-startup')) return
-    const declared: ReadonlyMap<string, DeclaredDigest> = contributions(declaredDigests)
     const stopped = new AbortController()
     let isDeclared = false
     const loop = new PollLoop({
@@ -102,25 +102,24 @@ export default definePlugin({
 /** Creates the digests that plugins declare. Those that exist do not change, because an operator may have changed them. */
 async function insertDeclared(db: Database, declared: ReadonlyMap<string, DeclaredDigest>): Promise<void> {
   const now = new Date(db.clock.now())
-  const rows = [...declared].map(
-    ([code, { subject, content, enabled = false, windowSeconds = 3_600, channels = [] }]) => ({
-      id: db.newId(),
-      code,
-      enabled,
-      kind: 'fixed' as const,
-      windowSeconds,
-      maxSeconds: 86_400,
-      slots: [],
-      itemsShown: 10,
-      channels: [...channels],
-      template: null,
-      subject,
-      content,
-      version: 1,
-      createdAt: now,
-      updatedAt: now,
-      updatedBy: null,
-    }),
-  )
+  const rows = [...declared].map(([code, { enabled = false, windowSeconds = 3_600, channels = [] }]) => ({
+    id: db.newId(),
+    code,
+    enabled,
+    kind: 'fixed' as const,
+    windowSeconds,
+    maxSeconds: 86_400,
+    slots: [],
+    itemsShown: 10,
+    channels: [...channels],
+    template: null,
+    // Those of the declaration.
+    subject: null,
+    content: null,
+    version: 1,
+    createdAt: now,
+    updatedAt: now,
+    updatedBy: null,
+  }))
   await insertMissingRows(db, Definition.entity, 'code', rows)
 }

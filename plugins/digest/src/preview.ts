@@ -4,13 +4,14 @@ import type { Translator } from '@plinth/i18n'
 import type { Templates, TemplateValue } from '@plinth/template'
 import { businessError, viewDefinitions } from './declarations.ts'
 import { root } from './definitions.ts'
-import { type DigestContent, type ItemData, variablesOf } from './digest-message.ts'
+import { type Declared, type DigestContent, type ItemData, textsOf, variablesOf } from './digest-message.ts'
 import { Definition, maxShownItems } from './entities.ts'
 
 interface PreviewParts {
   readonly db: Database
   readonly templates: Pick<Templates, 'render'> | undefined
   readonly translator: Pick<Translator, 'negotiate' | 'resolve'> | undefined
+  readonly declared: Declared
 }
 
 const sample: ItemData = { name: 'Ada', title: 'Sample', topicTitle: 'Sample' }
@@ -24,19 +25,20 @@ const plainOf = (variables: Readonly<Record<string, TemplateValue>>) =>
   )
 
 async function previewOf(
-  { template, subject, content, channels }: Definition,
+  definition: Definition,
   shown: DigestContent,
   locale: string,
-  { templates, translator }: PreviewParts,
+  { templates, translator, declared }: PreviewParts,
 ) {
+  const { template, channels } = definition
   const variables = variablesOf(shown)
   const query = { code: template ?? '', channel: channels[0] ?? 'all', locale }
   const rendered = template === null ? undefined : await templates?.render({ ...query, variables })
   if (rendered !== undefined)
     return { subject: rendered.subject, content: rendered.content, html: rendered.html ?? null }
   const language = translator?.negotiate(locale) ?? locale
-  const resolve = (written: string | null) =>
-    translator?.resolve(language, written ?? '', plainOf(variables)) ?? written ?? ''
+  const { subject, content } = textsOf(definition, declared)
+  const resolve = (written: string) => translator?.resolve(language, written, plainOf(variables)) ?? written
   return { subject: resolve(subject), content: resolve(content), html: null }
 }
 
