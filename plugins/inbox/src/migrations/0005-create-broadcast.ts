@@ -57,9 +57,10 @@ export const createBroadcast = defineChangeSet({
         .execute()
       const isOff = (value: unknown) => Number(value) === 0
       const rows = users.flatMap((user) =>
-        [...(isOff(user['database_enabled']) ? ['all'] : []), ...categories.filter((one) => isOff(user[`${one}_enabled`]))].map(
-          (category) => ({ id: newId(), user_id: user['user_id'], category, after_id: 0 }),
-        ),
+        [
+          ...(isOff(user['database_enabled']) ? ['all'] : []),
+          ...categories.filter((one) => isOff(user[`${one}_enabled`])),
+        ].map((category) => ({ id: newId(), user_id: user['user_id'], category, after_id: 0 })),
       )
       if (rows.length > 0) await db.insertInto('notification_inbox_opt_out').values(rows).execute()
       if (users.length < batch) break
