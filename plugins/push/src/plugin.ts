@@ -2,6 +2,7 @@ import { backOffice } from '@plinth/admin'
 import { database, type WithDatabase } from '@plinth/database'
 import { http } from '@plinth/http'
 import { accounts, identity } from '@plinth/iam'
+import { preferenceChannel } from '@plinth/inbox'
 import { auditTexts, definePlugin, kernel, notificationChannel, optional, personalData } from '@plinth/kernel'
 import { outgoingHttp } from '@plinth/outgoing-http'
 import { sharedStore } from '@plinth/shared-store'
@@ -40,6 +41,12 @@ export default definePlugin({
   },
   contributes: [
     notificationChannel,
+    optional(
+      preferenceChannel.of({
+        'web-push': { title: { en: 'Push messages in the browser', 'zh-CN': '浏览器推送' } },
+        fcm: { title: { en: 'Push messages in the app', 'zh-CN': '应用推送' } },
+      }),
+    ),
     auditTexts.of(deviceList.audited),
     personalData.of(({ database }: WithDatabase) => ({ push: pushTables(database) })),
     ...backOffice({ pages: deviceList.pages }),
