@@ -39,6 +39,7 @@ const sessionOnlyForUsers = [
   'GET /api/v1/notifications/inbox',
   'GET /api/v1/notifications/inbox/unread-count',
   'GET /api/v1/notifications/preferences',
+  'GET /api/v1/notifications/preferences/cells',
   'POST /api/v1/admin/console/pages/{id}/import',
   'POST /api/v1/auth/logout',
   'POST /api/v1/auth/oidc/logout',
@@ -60,6 +61,7 @@ const sessionOnlyForUsers = [
   'POST /api/v1/iam/users/me/api-tokens',
   'POST /api/v1/iam/users/me/email-change',
   'POST /api/v1/iam/users/me/email/confirm',
+  'POST /api/v1/notifications/preferences/link',
   'PUT /api/v1/admin/console/attention/{id}',
   'PUT /api/v1/auth/passkeys/{id}',
   'PUT /api/v1/iam/users/me',
@@ -71,6 +73,7 @@ const sessionOnlyForUsers = [
   'PUT /api/v1/notifications/inbox/{id}/read',
   'PUT /api/v1/notifications/inbox/{id}/unread',
   'PUT /api/v1/notifications/preferences',
+  'PUT /api/v1/notifications/preferences/cells/{channel}/{category}',
 ]
 
 /** Areas whose operations without a permission all need a session: members, and files of the caller. */
