@@ -40,6 +40,7 @@ const sessionOnlyForUsers = [
   'GET /api/v1/notifications/inbox',
   'GET /api/v1/notifications/inbox/unread-count',
   'GET /api/v1/notifications/preferences',
+  'GET /api/v1/notifications/preferences/cells',
   'GET /api/v1/push/devices',
   'GET /api/v1/push/web-push/public-key',
   'POST /api/v1/admin/console/pages/{id}/import',
@@ -63,9 +64,10 @@ const sessionOnlyForUsers = [
   'POST /api/v1/iam/users/me/api-tokens',
   'POST /api/v1/iam/users/me/email-change',
   'POST /api/v1/iam/users/me/email/confirm',
+  'POST /api/v1/notifications/inbox-tokens',
+  'POST /api/v1/notifications/preferences/link',
   'POST /api/v1/push/devices/fcm',
   'POST /api/v1/push/devices/web-push',
-  'POST /api/v1/notifications/inbox-tokens',
   'PUT /api/v1/admin/console/attention/{id}',
   'PUT /api/v1/auth/passkeys/{id}',
   'PUT /api/v1/iam/users/me',
@@ -77,6 +79,7 @@ const sessionOnlyForUsers = [
   'PUT /api/v1/notifications/inbox/{id}/read',
   'PUT /api/v1/notifications/inbox/{id}/unread',
   'PUT /api/v1/notifications/preferences',
+  'PUT /api/v1/notifications/preferences/cells/{channel}/{category}',
 ]
 
 /** Areas whose operations without a permission all need a session: members, and files of the caller. */

@@ -20,6 +20,8 @@ const withoutFilter: Readonly<Record<string, string>> = {
   'backup.backups': 'the backups in the place, which are in no table',
   'notification.channels': 'one row for each channel',
   'notification.inbox': 'an item is joined with its content, and has parameters for both',
+  'notification.preference-cells': 'one row for each category and channel of the product',
+  'notification.preference-defaults': 'one row for each category and channel of the product',
   'notification.receipts': 'the recipients of one message',
   'notification.rule-templates': 'templates of the code, which are in no table',
   'open-platform.scopes': 'permissions of the code, which are in no table',

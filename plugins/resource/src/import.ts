@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { count, type RouteRequest, Type } from '@plinth/http'
-import type { TObject } from 'typebox'
+import { localizedOf, withTitle } from '@plinth/table'
+import type { TObject, TSchema } from 'typebox'
 import type { Row } from './definition.ts'
 
 /** Maximum number of rows of one import, so that its transaction stays short. */
@@ -17,8 +18,10 @@ export const maxImportBytes = 4_194_304
 
 export type ImportMode = 'check' | 'all' | 'valid'
 
+const titled = <S extends TSchema>(schema: S, en: string, zh: string): S => withTitle(schema, localizedOf([en, zh]))
+
 const problem = Type.Object({
-  row: Type.Integer({ minimum: 0, description: 'Index of the row in the request, from 0.' }),
+  row: titled(Type.Integer({ minimum: 0, description: 'Index of the row in the request, from 0.' }), 'Row', '行号'),
   reason: Type.Union([Type.String(), Type.Null()], {
     description: 'Reason of the error, as for the creation of one row.',
   }),
@@ -29,11 +32,15 @@ const problem = Type.Object({
 })
 
 export const importBody: TObject = Type.Object({
-  rows: Type.Array(Type.Record(Type.String(), Type.Unknown()), {
-    minItems: 1,
-    maxItems: maxImportedRows,
-    description: 'Rows with the members of the request that creates one row.',
-  }),
+  rows: titled(
+    Type.Array(Type.Record(Type.String(), Type.Unknown()), {
+      minItems: 1,
+      maxItems: maxImportedRows,
+      description: 'Rows with the members of the request that creates one row.',
+    }),
+    'Rows',
+    '行',
+  ),
   mode: Type.Optional(
     Type.Enum(['check', 'all', 'valid'], {
       default: 'all',
@@ -47,9 +54,9 @@ export const importView = Type.Object({
   outcome: Type.Enum(['checked', 'imported', 'rejected'], {
     description: '`rejected`: nothing was written, because of the problems.',
   }),
-  valid: count,
-  created: count,
-  problems: Type.Array(problem),
+  valid: titled(count, 'Rows without a problem', '无问题的行数'),
+  created: titled(count, 'Created rows', '已创建的行数'),
+  problems: titled(Type.Array(problem), 'Problems', '问题'),
 })
 
 export interface ImportProblem {

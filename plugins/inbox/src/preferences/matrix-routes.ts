@@ -73,6 +73,7 @@ export const matrixRoutes = [
     summary: 'Create a link to the page of your notification preferences',
     description: 'The link works without signing in, for 15 minutes.',
     access: 'user',
+    compress: false,
     response: Type.Object({ url: text }),
     reasons: ['notification-inbox.link-unavailable'],
     async handler(request, { links }) {

@@ -22,7 +22,7 @@ export interface CellState extends CellChange {
   readonly locked: boolean
 }
 
-/** Milliseconds for which `isFixed` may not see a change by an operator on another instance. */
+/** Milliseconds for which an instance may not see a default that an operator has changed on another instance. */
 const defaultsAgeMs = 5_000
 const maxUsers = 1_000
 
@@ -156,12 +156,20 @@ export class PreferenceMatrix extends UserPreferences {
       const row = { ...cell, id: this.#db.newId(), enabled, locked }
       await insertOrReplaceRows(this.#db, PreferenceDefaultRow, change, [row])
     }
-    this.#defaults = undefined
+    this.#db.afterCommit(() => {
+      this.#defaults = undefined
+    })
     return { ...cell, enabled, locked }
   }
 
   async isFixed(channel: string, category: string): Promise<boolean> {
     if (this.#terms.find(category)?.required === true) return true
+    const set = await this.operatorDefault(channel, category)
+    return set?.locked === true && set.enabled
+  }
+
+  /** Reads the few defaults once for many messages. */
+  protected override async operatorDefault(channel: string, category: string) {
     const now = this.#clock.now()
     if (this.#defaults === undefined || Math.abs(now - this.#defaults.at) > defaultsAgeMs) {
       const rows = this.#readDefaults()
@@ -170,8 +178,7 @@ export class PreferenceMatrix extends UserPreferences {
         this.#defaults = undefined
       })
     }
-    const found = (await this.#defaults.rows).get(keyOf({ channel, category }))
-    return found?.locked === true && found.enabled
+    return (await this.#defaults.rows).get(keyOf({ channel, category }))
   }
 
   override async forget(userId: number): Promise<void> {

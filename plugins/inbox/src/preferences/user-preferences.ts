@@ -151,40 +151,35 @@ export class UserPreferences implements NotificationPreferences {
   async wanted(userIds: readonly number[], { channel, category }: PreferenceQuery): Promise<ReadonlySet<number>> {
     const declared = this.#terms.find(category)
     if (declared?.required === true) return new Set(userIds)
+    const set = await this.operatorDefault(channel, category)
+    const fallback = set?.enabled ?? (declared === undefined || declaredDefault(declared, channel))
+    if (set?.locked === true) return new Set(fallback ? userIds : [])
     const columns = switchesOf(channel, category).map((one) => columnOfSwitch[one])
-    const isOff = columns.map((column) => `${column} = ?`).join(' or ')
-    const cell = [channel, category]
-    let fallback = declared === undefined || declaredDefault(declared, channel)
-    let isLocked = false
-    const off = new Set<number>()
-    const decided = new Map<number, boolean>()
+    const isOff = ['1 = 0', ...columns.map((column) => `p.${column} = ?`)].join(' or ')
+    const offValues = columns.map(() => false)
+    const wanted = new Set(fallback ? userIds : [])
     for (const { places, values } of inClauseLists(userIds)) {
-      const switchedOff =
-        isOff === ''
-          ? ''
-          : `select user_id, 'off' as kind, false as enabled from notification_preference
-             where user_id in (${places}) and (${isOff}) union all `
-      const rows = await this.#db.query<{ user_id: unknown; kind: string; enabled: unknown }>(
-        `${switchedOff}select user_id, 'cell' as kind, enabled from notification_preference_cell
-         where user_id in (${places}) and channel = ? and category = ?
-         union all select 0, case when locked then 'locked' else 'default' end, enabled
-         from notification_preference_default where channel = ? and category = ?`,
-        [...(isOff === '' ? [] : [...values, ...columns.map(() => false)]), ...values, ...cell, ...cell],
+      // A user with a cell also has a row of switches.
+      const rows = await this.#db.query<{ user_id: unknown; is_off: unknown; enabled: unknown }>(
+        `select p.user_id, case when ${isOff} then 1 else 0 end as is_off, c.enabled from notification_preference p
+         left join notification_preference_cell c on c.user_id = p.user_id and c.channel = ? and c.category = ?
+         where p.user_id in (${places}) and (${isOff} or c.id is not null)`,
+        [...offValues, channel, category, ...values, ...offValues],
       )
-      for (const { user_id, kind, enabled } of rows) {
-        if (kind === 'off') off.add(Number(user_id))
-        else if (kind === 'cell') decided.set(Number(user_id), Boolean(enabled))
-        else {
-          fallback = Boolean(enabled)
-          isLocked = kind === 'locked'
-        }
+      for (const { user_id, is_off, enabled } of rows) {
+        if (Number(is_off) === 0 && enabled) wanted.add(Number(user_id))
+        else wanted.delete(Number(user_id))
       }
     }
-    if (isLocked) return new Set(fallback ? userIds : [])
-    const isPlain = fallback && decided.size === 0
-    const wanted = new Set(isPlain ? userIds : userIds.filter((userId) => decided.get(userId) ?? fallback))
-    for (const userId of off) wanted.delete(userId)
     return wanted
+  }
+
+  /** Returns what an operator has set for a category on a channel. */
+  protected async operatorDefault(
+    _channel: string,
+    _category: string,
+  ): Promise<{ readonly enabled: boolean; readonly locked: boolean } | undefined> {
+    return undefined
   }
 
   async quietUntil(userIds: readonly number[], nowMs: number): Promise<ReadonlyMap<number, number>> {
