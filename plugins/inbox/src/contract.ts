@@ -233,7 +233,10 @@ export interface Inbox {
    * at this time apply. Joins the current transaction, which should be short and have run no other statements: no user
    * can be created or changed until it ends. A repeated call with the same `messageId` has no effect.
    *
-   * @returns false if the message already exists, or its conversation is muted
+   * If the inbox is off by default for the category, the message is added as by `add`, for the users who have switched it
+   * on. A repeated call then completes it.
+   *
+   * @returns false if the message already exists, its conversation is muted, or nobody wants it
    * @throws BusinessError "400" `notification-inbox.message-invalid`, also for the `messageId` of a message to some users;
    * PlinthError `PLINTH_DATABASE_NO_IDS` if the clocks of instances differ by more than a minute; the reason of the signal
    */

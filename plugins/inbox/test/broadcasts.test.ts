@@ -179,6 +179,66 @@ onSqlite(t, 'who may send to all users, and who sees the receipts', async (t, at
   t.equal(await rows('notification_inbox_mark'), 0, 'the marks of a deleted user are removed')
 })
 
+onEachDatabase(t, 'a message to all users follows the matrix like a message to each of them', async (t, at) => {
+  const { user, admin, rows, inbox, add, preferences } = await startInbox(t, at)
+  const [ada, bob, eve] = [await user('ada'), await user('bob'), await user('eve')]
+  const readers = { ada, bob, eve }
+  const userIds = [ada.id, bob.id, eve.id]
+  const setDefault = async (module: string, enabled: boolean, locked: boolean) => {
+    const url = `admin/notifications/preference-defaults/database/${module}`
+    t.equal((await admin.call('PUT', url, { enabled, locked })).code, '200', url)
+  }
+  const setCell = async (one: typeof ada, module: string, enabled: boolean) => {
+    const url = `notifications/preferences/cells/database/${module}`
+    t.equal((await one.call('PUT', url, { enabled })).code, '200', url)
+  }
+  const readersOf = async (messageId: string) => {
+    const found: string[] = []
+    for (const [name, one] of Object.entries(readers))
+      if ((await one.inbox()).items.some((item: { messageId: string }) => item.messageId === messageId))
+        found.push(name)
+    return found
+  }
+  const wanting = async (category: string) => {
+    const wanted = await preferences.wanted(userIds, { channel: 'database', category })
+    return Object.entries(readers).flatMap(([name, { id }]) => (wanted.has(id) ? [name] : []))
+  }
+
+  await setDefault('mall', false, false)
+  await setCell(bob, 'forum', false)
+  for (const one of [bob, eve]) await setCell(one, 'mall', true)
+  await setCell(ada, 'chat', false)
+  await setDefault('chat', true, true)
+  await setDefault('blog', false, true)
+  await eve.call('PUT', 'notifications/preferences', { databaseEnabled: false, systemEnabled: false })
+
+  const expected = {
+    'own cell off': ['forum', true, ['ada']],
+    'off by default, own cell on': ['mall', true, ['bob']],
+    'locked on': ['chat', true, ['ada', 'bob', 'eve']],
+    'locked off': ['blog', false, []],
+    required: ['security', true, ['ada', 'bob', 'eve']],
+    'inbox off': ['system', true, ['ada', 'bob']],
+  } as const
+  for (const [name, [module, isSent, names]] of Object.entries(expected)) {
+    const attributes = { module }
+    t.equal(await inbox.addForAll(message(`all-${module}`, { attributes })), isSent, name)
+    await add({ messageId: `each-${module}`, attributes, userIds })
+    const seen = await Promise.all([readersOf(`all-${module}`), readersOf(`each-${module}`), wanting(module)])
+    t.same(seen, [names, names, names], name)
+  }
+  t.equal(await rows(`notification_inbox_content where audience = 'all'`), 4)
+
+  // Later changes apply to later messages only.
+  await setDefault('forum', false, false)
+  await setCell(bob, 'forum', true)
+  await setDefault('chat', false, true)
+  for (const [module] of Object.values(expected))
+    t.equal(await inbox.addForAll(message(`all-${module}`, { attributes: { module } })), false, `${module} again`)
+  await eve.call('PUT', 'notifications/preferences', { databaseEnabled: true })
+  for (const [module, , names] of Object.values(expected)) t.same(await readersOf(`all-${module}`), names, module)
+})
+
 onEachDatabase(t, 'the order of users, preferences and messages is exact although clocks differ', async (t, at) => {
   const now = Date.now()
   const slow = await startInbox(t, at, { clock: manualClock(now) })

@@ -113,7 +113,7 @@ export class ItemWriter {
     const { db, events, contents, identity, preferences, categories } = this.#parts
     const checked = checkMessage({ ...message, userIds: [] })
     signal?.throwIfAborted()
-    if (checked.isMuted) return false
+    if (checked.isMuted || (await contents.find(checked.messageId))?.isBroadcast === true) return false
     const { module } = checked.jump
     const { code } = categories.of(module)
     const { enabled, locked } = await preferences.defaultOf({ channel: 'database', category: code })
