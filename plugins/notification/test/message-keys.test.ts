@@ -56,6 +56,24 @@ onEachDatabase(t, 'a key cancels what has not begun, and is not remembered', asy
   t.same(contents(mail.sent), ['after the expiry'])
 })
 
+onEachDatabase(t, 'a cancellation waits for a message that another transaction enqueues', async (t, at) => {
+  const { facade, db, mail, pass, clock } = await startQueue(t, at)
+  const options = { channels: ['mail'], cancelKey: 'order-7', notBefore: clock.now() + hourMs }
+  const [isEnqueued, isCancelled] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const slow = db.transactional(async () => {
+    await facade.enqueue(draft('Hi'), options)
+    isEnqueued.resolve()
+    await Promise.race([isCancelled.promise, new Promise((resolve) => setTimeout(resolve, 500))])
+  })
+  await isEnqueued.promise
+  const result = await facade.cancel('order-7').catch(({ reason }) => reason)
+  isCancelled.resolve()
+  await slow
+  t.same(result, { cancelled: 1, tooLate: [] })
+  await pass(2 * hourMs)
+  t.same(mail.sent, [])
+})
+
 onEachDatabase(t, 'a part that has begun ends, and later parts do not begin', async (t, at) => {
   const { facade, mail, quiet, pass, idle, clock, messages } = await startQueue(t, at)
   const gate = Promise.withResolvers<DeliveryOutcome>()
@@ -109,6 +127,8 @@ onEachDatabase(t, 'of several replacements the last commit is sent, once', async
   for (const options of [{ replaceKey: '' }, { cancelKey: 'x'.repeat(201) }])
     await t.rejects(facade.enqueue(draft('Hi'), options), RangeError)
   await t.rejects(facade.enqueue(draft('Hi', 2), { replaceKey: 'order-7' }), RangeError)
+  const forAll = { content: 'Hi', recipients: [{ kind: 'all-users' as const }] }
+  await t.rejects(facade.enqueue(forAll, { replaceKey: 'order-7' }), RangeError)
 })
 
 onDatabase(t, 'an operator cancels by key, and the audit records it', async (t, at) => {

@@ -25,11 +25,11 @@ function assertKey(name: string, key: string): void {
   if (key === '' || key.length > maxKeyLength) throw new RangeError(`${name} must have 1 to ${maxKeyLength} characters`)
 }
 
-/** @throws RangeError for a key out of range, or a `replaceKey` for several recipients */
+/** @throws RangeError for a key out of range, or a `replaceKey` for several recipients or all users */
 export function hashesOf({ cancelKey, replaceKey }: EnqueueOptions, recipients: readonly Recipient[]): KeyHashes {
   if (cancelKey !== undefined) assertKey('cancelKey', cancelKey)
   if (replaceKey !== undefined) assertKey('replaceKey', replaceKey)
-  if (replaceKey !== undefined && recipients.length > 1)
+  if (replaceKey !== undefined && (recipients.length > 1 || recipients.some(({ kind }) => kind === 'all-users')))
     throw new RangeError('A message with a replaceKey must have at most one recipient')
   return {
     cancelHash: cancelKey === undefined ? null : hashOf('cancel', cancelKey),
@@ -102,16 +102,11 @@ export class MessageKeys {
       throw businessError('cancel-expiry-invalid', { params: { days: 30 }, data: { field: 'expiresAt' } })
     const cancelHash = hashOf('cancel', key)
     return this.#db.transactional(async (em) => {
-      if (expiresAt !== undefined) {
-        const row = {
-          id: this.#db.newId(),
-          keyHash: cancelHash,
-          usedAt: this.#now,
-          cancelledUntil: new Date(expiresAt),
-        }
-        const change = { key: 'keyHash', sets: ['usedAt', 'cancelledUntil'] } as const
-        await insertOrReplaceRows(this.#db, MessageKeyRow, change, [row])
-      }
+      const cancelledUntil = expiresAt === undefined ? null : new Date(expiresAt)
+      const row = { id: this.#db.newId(), keyHash: cancelHash, usedAt: this.#now, cancelledUntil }
+      const sets = expiresAt === undefined ? (['usedAt'] as const) : (['usedAt', 'cancelledUntil'] as const)
+      // Waits for transactions that enqueue messages with the key.
+      await insertOrReplaceRows(this.#db, MessageKeyRow, { key: 'keyHash', sets }, [row])
       await this.#withdraw(em, { cancelHash })
       const result = await this.#resultOf(em, cancelHash)
       if (!before && result.cancelled + result.tooLate.length === 0)
