@@ -14,6 +14,7 @@ const multilineKeys = [
   'platform.install.root-route.target',
   'platform.mail.dkim.private-key',
   'platform.mail.smtp.ca',
+  'platform.push.fcm.service-account',
   'platform.view.root.target',
 ]
 
