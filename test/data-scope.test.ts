@@ -150,6 +150,7 @@ const withoutMarker: readonly string[] = [
 
 /** Operations that write with the data scope `none`: they change nothing, or only a new file of the caller. */
 const harmlessWrites: readonly string[] = [
+  'POST /api/v1/admin/digests/definitions/{id}/preview',
   'POST /api/v1/admin/notification/channels/{code}/verify',
   'POST /api/v1/admin/oidc/providers/{id}/test',
   'POST /api/v1/admin/storage/uploads',

@@ -41,6 +41,7 @@ const withoutUsers: readonly string[] = [
   'MessageTemplateDraft',
   'MessageTemplateVersion',
   'NotificationKey',
+  'DigestDefinition',
   'PointsRule',
   'SendLogCount',
   'Web3SettlementAuditCount',

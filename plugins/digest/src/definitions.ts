@@ -33,17 +33,20 @@ export const definitions = pluginWith<{ readonly declared: Declared }>().resourc
   get: { access: viewDefinitions },
   create: {
     access: manageDefinitions,
+    scope: 'all',
     throws: contentReasons,
     prepare: ({ input, parts }) => assertContent({ ...defaults, ...(input as Content) }, parts.declared),
   },
   change: {
     access: manageDefinitions,
+    scope: 'all',
     throws: contentReasons,
     prepare: ({ input, before, parts }) => assertContent({ ...before, ...(input as Content) }, parts.declared),
   },
   actions: {
     enable: {
       access: manageDefinitions,
+      scope: 'all',
       title: ['Enable', '启用'],
       confirm: ['New items of {{code}} are collected.', '{{code}} 的新项目将被收集。'],
       set: { enabled: true },
@@ -52,6 +55,7 @@ export const definitions = pluginWith<{ readonly declared: Declared }>().resourc
     },
     disable: {
       access: manageDefinitions,
+      scope: 'all',
       title: ['Disable', '停用'],
       confirm: [
         'New items of {{code}} are sent one by one. Collected items are still sent together.',
@@ -64,6 +68,7 @@ export const definitions = pluginWith<{ readonly declared: Declared }>().resourc
   },
   remove: {
     access: manageDefinitions,
+    scope: 'all',
     throws: ['digest.still-open'],
     async inTransaction({ em, row }) {
       if ((await em.count(Digest.entity, { definitionId: row.id, state: 'open' })) > 0)
