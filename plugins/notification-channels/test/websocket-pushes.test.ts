@@ -128,6 +128,18 @@ t.test('events reach users who are online', async (t) => {
     const late = await user('late')
     t.equal((await late.call('GET', 'notifications/inbox')).data.total, 0)
   })
+  await t.test('a push belongs to the category that a plugin has declared for its module', async (t) => {
+    await bob.call('PUT', 'notifications/preferences', { websocketEnabled: true, systemEnabled: false })
+    const notice = { subject: 'Notice', content: 'c', attributes: { module: 'security' } }
+    await inbox.add({ ...notice, messageId: 'required', userIds: [bob.id] })
+    await inbox.addForAll({ ...notice, messageId: 'required-for-all' })
+    await settled()
+    const recipients = [{ kind: 'websocket-user', userId: bob.id } as const]
+    await facade.send({ ...notice, recipients }, { channels: ['websocket'] })
+    await other.settled()
+    const modules = other.received.slice(-3).map(({ data }) => data.module)
+    t.same(modules, ['security', 'security', 'security'], 'the switch of another category does not count')
+  })
   await t.test('a push is not continued if its time expires while it is passed to the shared store', async (t) => {
     const late = new AbortController()
     t.capture(running.service(sharedStore), 'publish', () => {

@@ -2,7 +2,14 @@ import { events } from '@plinth/events'
 import { http, metrics } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { identity } from '@plinth/iam'
-import { type Inbox, inbox, inboxEmbedding, notificationPreferences } from '@plinth/inbox'
+import {
+  categoryOf as builtInCategoryOf,
+  type Inbox,
+  inbox,
+  inboxEmbedding,
+  notificationCategories,
+  notificationPreferences,
+} from '@plinth/inbox'
 import { definePlugin, notificationChannel, optional } from '@plinth/kernel'
 import { sharedStore } from '@plinth/shared-store'
 import { keys } from './config.ts'
@@ -30,6 +37,7 @@ export default definePlugin({
     events: optional(events),
     inbox: optional(inbox),
     preferences: optional(notificationPreferences),
+    categories: optional(notificationCategories),
     embedding: optional(inboxEmbedding),
     sharedStore: optional(sharedStore),
     i18n: optional(i18n),
@@ -112,12 +120,13 @@ export default definePlugin({
       upgrades.attach(app)
       done()
     }, 'public')
-    if (events !== undefined && services.inbox !== undefined) followInboxes(events, fanOut, enabled)
+    const categoryOf = (module: string) => services.categories?.of(module).code ?? builtInCategoryOf(module)
+    if (events !== undefined && services.inbox !== undefined) followInboxes(events, fanOut, enabled, categoryOf)
     const isStoredOnTheWay = store?.driver === 'database'
     contribute(
       notificationChannel,
       'websocket',
-      new WebsocketChannel({ deliverer, fanOut, isStoredOnTheWay, enabled, clock, log }),
+      new WebsocketChannel({ deliverer, fanOut, categoryOf, isStoredOnTheWay, enabled, clock, log }),
     )
     config.onChange(`${key}.enabled`, (isOn) => {
       if (!isOn) endpoint.closeAll('switched-off')

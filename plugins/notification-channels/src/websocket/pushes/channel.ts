@@ -1,4 +1,4 @@
-import { categoryOf, jumpTargetOf } from '@plinth/inbox'
+import { jumpTargetOf } from '@plinth/inbox'
 import {
   type Clock,
   type DeliveryOutcome,
@@ -13,7 +13,7 @@ import {
 import { hasNoText, missingTextError } from '../../message-text.ts'
 import type { Targets } from '../connections/socket-table.ts'
 import type { CreatedPush, Deliverer } from './deliverer.ts'
-import type { FanOut } from './fan-out.ts'
+import type { CategoryOf, FanOut } from './fan-out.ts'
 
 const maxSubjectLength = 500
 const maxContentLength = 65_536
@@ -23,6 +23,7 @@ const largestVariables = 16_384
 interface ChannelDependencies {
   readonly deliverer: Deliverer
   readonly fanOut: FanOut
+  readonly categoryOf: CategoryOf
   /**
    * True if a database table stores the messages between instances for some time. Messages with secrets are then not
    * sent to other instances.
@@ -62,8 +63,8 @@ export class WebsocketChannel implements NotificationChannel {
     if (signal.aborted) return deferred
     const problem = this.#problemOf(message)
     if (problem !== undefined) return { outcome: 'rejected', ...problem }
-    const push = pushOf(message, idempotencyKey, this.#parts.clock.now())
-    const { deliverer, fanOut } = this.#parts
+    const { deliverer, fanOut, categoryOf, clock } = this.#parts
+    const push = pushOf(message, idempotencyKey, clock.now(), categoryOf)
     let hasBegun = false
     const onBegin = () => {
       hasBegun = true
@@ -135,7 +136,7 @@ function openVariables({ variables, secretVariables = [] }: NotificationMessage)
   return Object.fromEntries(open.map(([name, value]) => [name, typeof value === 'number' ? value : String(value)]))
 }
 
-function pushOf(message: NotificationMessage, messageId: string, nowMs: number): CreatedPush {
+function pushOf(message: NotificationMessage, messageId: string, nowMs: number, categoryOf: CategoryOf): CreatedPush {
   const { subject, content, attributes } = message
   const jump = jumpTargetOf(attributes)
   return {

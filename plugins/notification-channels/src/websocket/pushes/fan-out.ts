@@ -1,13 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import type { Events } from '@plinth/events'
-import { broadcastCreated, categories, categoryOf, notificationCreated, notificationRead } from '@plinth/inbox'
+import { broadcastCreated, categories, notificationCreated, notificationRead } from '@plinth/inbox'
 import { errorReason, type Logger } from '@plinth/kernel'
 import type { SharedStore } from '@plinth/shared-store'
 import type { ClientSocket } from '../connections/socket-table.ts'
 import type { Deliverer, Push } from './deliverer.ts'
 
+/** Returns the category of a module, also if a plugin has declared it. */
+export type CategoryOf = (module: string) => string
+
 /** Sends changes of inboxes as events to clients on all instances. */
-export function followInboxes(events: Events, fanOut: FanOut, enabled: () => boolean): void {
+export function followInboxes(events: Events, fanOut: FanOut, enabled: () => boolean, categoryOf: CategoryOf): void {
   events.on(notificationCreated, 'notification-channels.websocket.created', async ({ payload }) => {
     if (!enabled()) return
     const { content, userIds, itemIds } = payload
