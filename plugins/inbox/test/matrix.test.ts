@@ -239,6 +239,15 @@ onDatabase(t, 'users and operators change cells, and messages follow', async (t,
   await admin.call('PUT', `${defaults}/mail/mall`, { enabled: true, locked: false })
   t.same(await wanted('mail', 'mall'), [ada.id])
 
+  await preferences.switchOff(bob.id, 'chat', 'mail')
+  await bob.call('PUT', 'notifications/preferences', { emailEnabled: true })
+  const chosen = [await wanted('mail', 'chat'), await wanted('mail', 'blog')]
+  t.same(
+    chosen,
+    [[ada.id], [ada.id, bob.id]],
+    'a category that was switched off stays off when its channel is switched on',
+  )
+
   await bob.call('PUT', `${cells}/database/shipping`, { enabled: false })
   const recipients = [ada, bob].map(({ id }) => ({ kind: 'user' as const, userId: id }))
   await facade.sendTo('database', { subject: 'Parcel', attributes: { module: 'Shipping' }, recipients })
@@ -284,6 +293,11 @@ onDatabase(t, 'a link changes the preferences of its user without sign-in, until
     ],
     [[bob.id], [ada.id, bob.id], [ada.id, bob.id], [ada.id, bob.id]],
   )
+
+  await ada.call('PUT', 'notifications/preferences', { emailEnabled: false })
+  t.match(await post(path, 'cell=mail%2Fblog&cell=mail%2Fchat'), { statusCode: 200 })
+  await ada.call('PUT', 'notifications/preferences', { emailEnabled: true })
+  t.same(await wanted('mail', 'blog'), [ada.id, bob.id], 'a box that stays as it is decides nothing')
 
   const [subject, end, mac] = (new URL(url).searchParams.get('token') ?? '').split('.')
   for (const forged of [

@@ -100,11 +100,13 @@ export function preferencePage({ matrix, terms, links, translator, log }: PageDe
       const on = new Set(form.getAll('on'))
       const shown = new Set(form.getAll('cell'))
       const save = async (userId: number) => {
-        // A cell that was locked or removed after the page was opened is left out.
-        const open = (await matrix.cells(userId)).filter((cell) => !cell.locked && shown.has(nameOf(cell)))
+        // A cell that was locked or removed after the page was opened is left out, as is one that stays as it is.
+        const isChanged = (cell: CellState) =>
+          !cell.locked && shown.has(nameOf(cell)) && cell.enabled !== on.has(nameOf(cell))
+        const changed = (await matrix.cells(userId)).filter(isChanged)
         return matrix.saveCells(
           userId,
-          open.map(({ channel, category }) => ({ channel, category, enabled: on.has(nameOf({ channel, category })) })),
+          changed.map(({ channel, category, enabled }) => ({ channel, category, enabled: !enabled })),
         )
       }
       return handle(request, reply as unknown as PageReply, save, true)
