@@ -143,7 +143,7 @@ export default definePlugin({
     http.addRoutes(matrixRoutes, { db, kernel, matrix: preferences, terms, links })
     http.addRoutes(embedRoutes, { embedding })
     http.everyRequest(allowEmbedding([...inboxRoutes, ...preferenceRoutes], embedding))
-    http.register(preferencePage({ matrix: preferences, terms, links, translator, log }), 'public', [
+    http.register(preferencePage({ matrix: preferences, terms, links, identity, translator, log }), 'public', [
       preferencePageLimit,
     ])
     http.addRoutes(recordRoutes, { reader, contents })

@@ -241,6 +241,15 @@ onDatabase(t, 'users and operators change cells, and messages follow', async (t,
   await admin.call('PUT', `${defaults}/mail/mall`, { enabled: true, locked: false })
   t.same(await wanted('mail', 'mall'), [ada.id])
 
+  await preferences.switchOff(bob.id, 'chat', 'mail')
+  await bob.call('PUT', 'notifications/preferences', { emailEnabled: true })
+  const chosen = [await wanted('mail', 'chat'), await wanted('mail', 'blog')]
+  t.same(
+    chosen,
+    [[ada.id], [ada.id, bob.id]],
+    'a category that was switched off stays off when its channel is switched on',
+  )
+
   await bob.call('PUT', `${cells}/database/shipping`, { enabled: false })
   const recipients = [ada, bob].map(({ id }) => ({ kind: 'user' as const, userId: id }))
   await facade.sendTo('database', { subject: 'Parcel', attributes: { module: 'Shipping' }, recipients })
@@ -256,7 +265,7 @@ const linkPlugins = [courier, sharedStorePlugin, sitePlugin, systemConfigPlugin]
 onDatabase(t, 'a link changes the preferences of its user without sign-in, until it expires', async (t, at) => {
   const clock = manualClock(Date.now())
   const settings = { plugins: linkPlugins, config: linkConfig(at.directory), clock }
-  const { user, server, preferences, running } = await startInbox(t, at, settings)
+  const { user, admin, server, preferences, running, rows, settled } = await startInbox(t, at, settings)
   const [ada, bob] = [await user('ada'), await user('bob')]
   const { url } = (await ada.call('POST', 'notifications/preferences/link')).data
   t.match(url, /^https:\/\/shop\.example\/api\/v1\/notifications\/preferences\/page\?token=/)
@@ -287,6 +296,11 @@ onDatabase(t, 'a link changes the preferences of its user without sign-in, until
     [[bob.id], [ada.id, bob.id], [ada.id, bob.id], [ada.id, bob.id]],
   )
 
+  await ada.call('PUT', 'notifications/preferences', { emailEnabled: false })
+  t.match(await post(path, 'cell=mail%2Fblog&cell=mail%2Fchat'), { statusCode: 200 })
+  await ada.call('PUT', 'notifications/preferences', { emailEnabled: true })
+  t.same(await wanted('mail', 'blog'), [ada.id, bob.id], 'a box that stays as it is decides nothing')
+
   const [subject, end, mac] = (new URL(url).searchParams.get('token') ?? '').split('.')
   for (const forged of [
     `${bob.id}.${end}.${mac}`,
@@ -311,7 +325,13 @@ onDatabase(t, 'a link changes the preferences of its user without sign-in, until
   await clock.advance(15 * 60_000 + 2_000)
   t.strictSame([(await server.inject(path)).statusCode, (await post(path, 'cell=mail%2Fchat')).statusCode], [404, 404])
   t.same(await wanted('mail', 'chat'), [ada.id, bob.id], 'an expired link changes nothing')
-  t.type(await running.service(preferenceLinks).urlFor(ada.id), 'string')
+  const longer = (await running.service(preferenceLinks).urlFor(ada.id))?.replace('https://shop.example', '') ?? ''
+  t.equal((await server.inject(longer)).statusCode, 200)
+  const { data } = await admin.call('GET', `admin/iam/users/${ada.id}`)
+  t.equal((await admin.call('DELETE', `admin/iam/users/${ada.id}?version=${data.version}`)).code, '200')
+  await settled()
+  const statuses = [(await server.inject(longer)).statusCode, (await post(longer, 'cell=mail%2Fchat')).statusCode]
+  t.strictSame([...statuses, await rows('notification_preference')], [404, 404, 0], 'the user is deleted')
 })
 
 t.test('the keys of the links have an effect', async (t) => {
@@ -319,9 +339,10 @@ t.test('the keys of the links have an effect', async (t) => {
   t.teardown(() => at.drop())
   const [own = '', other = ''] = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64'))
   const config = { ...linkConfig(at.directory), 'platform.notification.inbox.preference-link-key': own }
-  const { server, running, clock } = await startInbox(t, at, { plugins: linkPlugins, config })
+  const { server, running, clock, user } = await startInbox(t, at, { plugins: linkPlugins, config })
   const links = running.service(preferenceLinks)
-  const path = (await links.urlFor(7))?.replace('https://shop.example', '') ?? ''
+  const { id } = await user('ada')
+  const path = (await links.urlFor(id))?.replace('https://shop.example', '') ?? ''
   const [statuses] = await assertKeyEffect(t, 'platform.notification.inbox.preference-link-key', {
     changed: other,
     async observe(values) {
@@ -334,7 +355,7 @@ t.test('the keys of the links have an effect', async (t) => {
     changed: '0s',
     async observe(values) {
       await applyLiveValues(running, values)
-      const end = (await links.urlFor(7))?.split('.').at(-2)
+      const end = (await links.urlFor(id))?.split('.').at(-2)
       return end === undefined ? 0 : Math.round((Number(end) * 1000 - clock.now()) / 86_400_000)
     },
   })

@@ -81,7 +81,10 @@ export class PreferenceMatrix extends UserPreferences {
         const values = Object.fromEntries([...switchedOn].map((name) => [name, true]))
         await em.nativeUpdate(PreferenceRow, { userId }, { ...values, updatedAt: new Date(this.#clock.now()) })
       }
-      const decided = wanted.filter((cell) => switchNames(cell).every((name) => row[name] || switchedOn.has(name)))
+      // A cell that the user switches off stays off, also if a switch that is off now is switched on later.
+      const isDecided = (cell: CellState) =>
+        changed.has(keyOf(cell)) || switchNames(cell).every((name) => row[name] || switchedOn.has(name))
+      const decided = wanted.filter(isDecided)
       const differs = decided.filter((cell) => cell.enabled !== this.#defaultOf(cell, defaults).enabled)
       const kept = new Set(differs.map(keyOf))
       const superfluous = decided.flatMap((cell) => (kept.has(keyOf(cell)) ? [] : (own.get(keyOf(cell))?.id ?? [])))

@@ -1,5 +1,6 @@
 import { type HttpServer, htmlText, pageNonce, rateLimited, sendPage } from '@plinth/http'
 import type { Translator } from '@plinth/i18n'
+import type { Identity } from '@plinth/iam'
 import { bilingual, errorReason, isBusinessError, type LocalizedText, localize } from '@plinth/kernel'
 import type { PreferenceTerms } from './categories.ts'
 import { preferencePagePath, type SignedPreferenceLinks } from './links.ts'
@@ -9,6 +10,7 @@ interface PageDependencies {
   readonly matrix: Pick<PreferenceMatrix, 'cells' | 'saveCells'>
   readonly terms: PreferenceTerms
   readonly links: Pick<SignedPreferenceLinks, 'userOf'>
+  readonly identity: Pick<Identity, 'principalOf'>
   readonly translator: Pick<Translator, 'negotiate'> | undefined
   readonly log: { error(about: object, text: string): void }
 }
@@ -49,7 +51,7 @@ type Register = Extract<Parameters<HttpServer['register']>[0], (app: never, opti
 type PageReply = Parameters<typeof sendPage>[0]
 
 /** The page on which the user of a link sees and changes the matrix. Works without scripts. */
-export function preferencePage({ matrix, terms, links, translator, log }: PageDependencies): Register {
+export function preferencePage({ matrix, terms, links, identity, translator, log }: PageDependencies): Register {
   return async (app) => {
     app.addContentTypeParser(
       'application/x-www-form-urlencoded',
@@ -84,8 +86,10 @@ export function preferencePage({ matrix, terms, links, translator, log }: PageDe
       const locale = localeOf(request)
       const token = String(request.query.token)
       const userId = await links.userOf(token)
-      if (userId === undefined) return send(reply, 404, locale, sentence(texts.invalid, locale))
       try {
+        // A link may be older than the deletion of its user.
+        if (userId === undefined || (await identity.principalOf(userId)) === undefined)
+          return send(reply, 404, locale, sentence(texts.invalid, locale))
         return send(reply, 200, locale, formOf(await save(userId), terms, { locale, token, isSaved }))
       } catch (error) {
         log.error({ reason: errorReason(error), userId }, 'the preferences of a user could not be read or saved')
@@ -100,11 +104,13 @@ export function preferencePage({ matrix, terms, links, translator, log }: PageDe
       const on = new Set(form.getAll('on'))
       const shown = new Set(form.getAll('cell'))
       const save = async (userId: number) => {
-        // A cell that was locked or removed after the page was opened is left out.
-        const open = (await matrix.cells(userId)).filter((cell) => !cell.locked && shown.has(nameOf(cell)))
+        // A cell that was locked or removed after the page was opened is left out, as is one that stays as it is.
+        const isChanged = (cell: CellState) =>
+          !cell.locked && shown.has(nameOf(cell)) && cell.enabled !== on.has(nameOf(cell))
+        const changed = (await matrix.cells(userId)).filter(isChanged)
         return matrix.saveCells(
           userId,
-          open.map(({ channel, category }) => ({ channel, category, enabled: on.has(nameOf({ channel, category })) })),
+          changed.map(({ channel, category, enabled }) => ({ channel, category, enabled: !enabled })),
         )
       }
       return handle(request, reply as unknown as PageReply, save, true)

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Category, Inbox, InboxContent, NotificationPreferences } from '@plinth/inbox'
+import type { Inbox, InboxContent, NotificationPreferences } from '@plinth/inbox'
 import { type Clock, errorReason, type Logger, withinDeadline } from '@plinth/kernel'
 import type { ClientSocket, SocketTable, Targets } from '../connections/socket-table.ts'
 import type { SocketMetrics } from '../metrics.ts'
@@ -7,7 +7,7 @@ import type { SocketMetrics } from '../metrics.ts'
 interface PushFacts {
   readonly targets: Targets
   /** Categories of the push. A user who wants none of them does not get the push. */
-  readonly categories: readonly Category[]
+  readonly categories: readonly string[]
 }
 
 /** A new message. Each client gets it in its language. */
