@@ -174,7 +174,11 @@ function checkItem(item: DigestItem): Checked {
 }
 
 const isLine = (text: unknown, shortest: number) =>
-  typeof text === 'string' && text.length >= shortest && text.length <= maxKeyLength && !/[\p{Cc}\p{Cs}]/u.test(text)
+  typeof text === 'string' &&
+  text.length >= shortest &&
+  text.length <= 2 * maxKeyLength &&
+  [...text].length <= maxKeyLength &&
+  !/[\p{Cc}\p{Cs}]/u.test(text)
 
 /** True for an object whose JSON text is short. Throws for cycles, as `JSON.stringify` does. */
 const isSmallJson = (value: unknown) =>

@@ -215,6 +215,15 @@ onSqlite(t, 'critical items and alerts of a rule with a digest', async (t, at) =
   clock.shiftWallClock(minuteMs)
   await close()
   t.same(contentsOf(mail.splice(0)), [{ count: 3, items: [1, 2, 3] }])
+  const large = { dedupeKey: 'mails', variables: { n: 4, text: 'x'.repeat(20_000) } }
+  await rules.raise({ code: rule.code, ...large })
+  await bus.idle()
+  t.same(
+    mail.splice(0).map(({ variables }) => variables['n']),
+    [4],
+    'an alert that is too large for a digest is sent alone',
+  )
+  t.equal(await digests.add({ digest: 'alerts', userIds: [ann], subjectKey: '🦉'.repeat(200) }), 'collected')
   for (const bad of [
     { userIds: [] },
     { userIds: [0] },
