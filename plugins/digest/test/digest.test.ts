@@ -224,6 +224,21 @@ onSqlite(t, 'critical items and alerts of a rule with a digest', async (t, at) =
     'an alert that is too large for a digest is sent alone',
   )
   t.equal(await digests.add({ digest: 'alerts', userIds: [ann], subjectKey: '🦉'.repeat(200) }), 'collected')
+  const body = {
+    code: 'long',
+    channel: 'all',
+    locale: 'en',
+    subject: '{{count}}',
+    content: '{{#each items}}{{n}}{{/each}}',
+  }
+  t.hasStrict(await call('POST', '/api/v1/admin/templates', body), { code: '200' })
+  await define('long', { template: 'long', itemsShown: 100, windowSeconds: 60 })
+  const text = 'x'.repeat(15_000)
+  for (let n = 1; n <= 12; n++) await digests.add({ digest: 'long', userIds: [ann], data: { n, text } })
+  clock.shiftWallClock(minuteMs)
+  await close()
+  const long = mail.splice(0).filter(({ template }) => template === 'long')
+  t.same(contentsOf(long), [{ count: 12, items: [1, 2, 3, 4, 5, 6] }], 'only items that a template accepts together')
   for (const bad of [
     { userIds: [] },
     { userIds: [0] },
