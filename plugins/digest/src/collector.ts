@@ -87,7 +87,9 @@ export class DigestCollector implements Digests {
       data: itemCount < maxShownItems ? { ...data } : null,
       createdAt: new Date(now),
     }))
-    await insertRows(db, Item.entity, rows)
+    // A row without data and hash would only be counted, and a digest may get any number of items.
+    const needed = rows.filter(({ itemHash, data }) => itemHash !== null || data !== null)
+    await insertRows(db, Item.entity, needed)
     const changes = added.map((one) => ({
       ...rowOf(definition, one.userId, subjectKey, now),
       id: db.newId(),

@@ -239,6 +239,12 @@ onSqlite(t, 'critical items and alerts of a rule with a digest', async (t, at) =
   await close()
   const long = mail.splice(0).filter(({ template }) => template === 'long')
   t.same(contentsOf(long), [{ count: 12, items: [1, 2, 3, 4, 5, 6] }], 'only items that a template accepts together')
+  for (let n = 1; n <= 103; n++)
+    await digests.add({ digest: 'alerts', userIds: [ann], subjectKey: 'many', data: { n } })
+  const many = await db.query<{ count: unknown }>(
+    `select d.item_count as count from digest_item i join digest d on d.id = i.digest_id where d.subject_key = 'many'`,
+  )
+  t.same([many.length, Number(many[0]?.count)], [100, 103], 'further items without a key are only counted')
   for (const bad of [
     { userIds: [] },
     { userIds: [0] },
