@@ -33,6 +33,8 @@ export class InboxApi {
   readonly #settings: ApiSettings
   #token: string | undefined
   #renewing: Promise<string> | undefined
+  /** Number of calls of `forget`. A token that was requested before the last one is not stored. */
+  #forgotten = 0
 
   constructor(settings: ApiSettings) {
     this.#settings = settings
@@ -62,15 +64,19 @@ export class InboxApi {
   /** Returns a token other than the rejected one. Calls at the same time share one call of `getToken`. */
   async renew(rejected: string | undefined): Promise<string> {
     if (this.#token !== undefined && this.#token !== rejected) return this.#token
-    this.#renewing ??= this.#request().finally(() => {
-      this.#renewing = undefined
+    if (this.#renewing !== undefined) return this.#renewing
+    const renewing = this.#request().finally(() => {
+      if (this.#renewing === renewing) this.#renewing = undefined
     })
-    return this.#renewing
+    this.#renewing = renewing
+    return renewing
   }
 
   /** Forgets the token, so that the next call gets another one. */
   forget(): void {
+    this.#forgotten++
     this.#token = undefined
+    this.#renewing = undefined
   }
 
   /** Returns the address of the realtime connection. The token is never part of it. */
@@ -84,13 +90,14 @@ export class InboxApi {
   async #request(): Promise<string> {
     const getToken = this.#settings.getToken()
     if (getToken === undefined) throw new InboxError('token', 'Set the property getToken or the attribute token-url.')
+    const forgotten = this.#forgotten
     const late = Promise.withResolvers<never>()
     const timer = setTimeout(() => late.reject(new Error(`No token within ${timeoutMs} ms`)), timeoutMs)
     try {
       const source = await Promise.race([getToken(), late.promise])
       const token = typeof source === 'string' ? source : 'token' in source ? source.token : source.data?.token
       if (typeof token !== 'string' || token === '') throw new Error('There is no token in the response')
-      this.#token = token
+      if (forgotten === this.#forgotten) this.#token = token
       return token
     } catch (error) {
       throw new InboxError('token', 'No token could be obtained.', { cause: error })

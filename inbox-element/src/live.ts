@@ -120,15 +120,17 @@ export class Live {
 
   /** Opens a WebSocket. Resolves when it is open, and if that fails. @throws InboxError without a token */
   async #connect(): Promise<void> {
+    const stopped = this.#stopped
     const token = await this.#api.token()
-    if (!this.#isActive) return
+    if (!this.#isActive || this.#stopped !== stopped) return
     const socket = new WebSocket(this.#api.socketUrl(), ['bearer', token])
     const settled = Promise.withResolvers<void>()
     const timer = setTimeout(() => socket.close(), openTimeoutMs)
     socket.onopen = () => {
       clearTimeout(timer)
       settled.resolve()
-      if (this.#stopped === undefined) return this.#detach(socket)
+      // After a restart, the token may be that of another user.
+      if (this.#stopped !== stopped) return this.#detach(socket)
       this.#socket = socket
       this.#isHeard = true
       this.#beat = setInterval(() => this.#checkBeat(socket), beatMs)

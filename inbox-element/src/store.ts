@@ -134,22 +134,33 @@ export class InboxStore {
   }
 
   async refreshCount(): Promise<void> {
-    this.unread = await this.#api.call<UnreadCount>('GET', '/inbox/unread-count')
+    const version = this.#version
+    const unread = await this.#api.call<UnreadCount>('GET', '/inbox/unread-count')
+    if (version !== this.#version) return
+    this.unread = unread
     this.#changed()
   }
 
   /**
-   * Adds a pushed item. The same item may be pushed several times. Returns true if it is new.
+   * Adds a pushed item, or replaces an older one with the same id. The same item may be pushed several times. Returns true
+   * if it is new.
    */
   receive(item: InboxItem): boolean {
-    const isNew = !this.#counted.includes(item.id) && !this.#items.some(({ id }) => id === item.id)
-    if (isNew) {
-      this.#counted = [item.id, ...this.#counted].slice(0, maxRemembered)
-      this.#count(1)
-    }
-    if (this.#filter.category === undefined) this.#change((items) => merge(items, [item]))
+    const isOlder = ({ id, createdAt }: InboxItem) => id === item.id && createdAt < item.createdAt
+    const known = this.#items.find(({ id }) => id === item.id)
+    const isReplaced = known !== undefined && isOlder(known)
+    const isNew = !this.#counted.includes(item.id) && known === undefined
+    if (isNew) this.#counted = [item.id, ...this.#counted].slice(0, maxRemembered)
+    if (isNew || (isReplaced && !known.unread)) this.#count(1)
+    if (this.#filter.category === undefined)
+      this.#change((items) =>
+        merge(
+          items.map((one) => (isOlder(one) ? item : one)),
+          [item],
+        ),
+      )
     else this.#changed()
-    return isNew
+    return isNew || isReplaced
   }
 
   /** Shows items as read or unread that another device has changed. `ids` undefined: all items. */

@@ -56,6 +56,19 @@ t.test('requests at the same time renew an expired token once, and each is repea
   t.same({ asked, results, requests: requests.length }, { asked: 2, results: Array(5).fill('Bearer t2'), requests: 10 })
 })
 
+t.test('a token that was requested before `forget` is not used later', async (t) => {
+  const answers = [Promise.withResolvers<string>(), Promise.withResolvers<string>()]
+  let asked = 0
+  const api = apiWith(() => answers[asked++]?.promise ?? '')
+  const before = api.token()
+  api.forget()
+  const after = api.token()
+  answers[1]?.resolve('of ben')
+  answers[0]?.resolve('of ann')
+  await before
+  t.same([await after, await api.token(), asked], ['of ben', 'of ben', 2])
+})
+
 t.test('each failure has its code', async (t) => {
   const codeOf = (getToken: GetToken | undefined) =>
     apiWith(getToken)

@@ -165,6 +165,36 @@ t.test('a push is counted once, and a rejected change is undone', async (t) => {
   t.same(seen, [[true, false, false], whole, 'network', whole, [1, '1 true'], 'network', whole, [0]])
 })
 
+t.test('a pushed replacement of an item is shown, and is unread again', async (t) => {
+  const server = new FakeServer(async () => {})
+  const store = new InboxStore(
+    server,
+    () => 3,
+    () => {},
+  )
+  const item = server.add()
+  await store.sync()
+  await store.mark(item.id, false)
+  const replaced = { ...item, displaySubject: 'Replaced', createdAt: new Date(9).toISOString() }
+  const seen = [store.receive(replaced), store.receive(replaced), store.receive(item)]
+  t.same([seen, store.unread.count, store.items], [[true, false, false], 1, [replaced]])
+})
+
+t.test('the response to a count of the user before does not change the count', async (t) => {
+  const [late, server] = [Promise.withResolvers<void>(), new FakeServer(() => late.promise)]
+  const store = new InboxStore(
+    server,
+    () => 3,
+    () => {},
+  )
+  server.add()
+  const count = store.refreshCount()
+  store.clear()
+  late.resolve()
+  await count
+  t.equal(store.unread.count, 0)
+})
+
 t.test('the delay doubles up to five minutes, and differs by at most 20 %', async () => {
   fc.assert(
     fc.property(fc.nat({ max: 50 }), fc.double({ min: 0, max: 1, noNaN: true }), (failures, random) => {

@@ -2,7 +2,7 @@ import type { Database } from '@plinth/database'
 import { isBusinessError, type Logger } from '@plinth/kernel'
 import type { Notification } from '@plinth/notification'
 import { businessError } from './declarations.ts'
-import { channelsOf, type Declared, draftOf, type ItemData } from './digest-message.ts'
+import { channelsOf, type Declared, draftOf, fittingItems, type ItemData } from './digest-message.ts'
 import { Definition, Digest, Item } from './entities.ts'
 import type { Readers } from './readers.ts'
 import { instantOf, nextSlot } from './slots.ts'
@@ -93,7 +93,7 @@ export class DigestCloser {
       const items = await em.find(Item.entity, first, { fields: ['data'], orderBy: { position: 'asc' } })
       const content = {
         count: itemCount,
-        items: items.map((one) => (one.data ?? {}) as ItemData),
+        items: fittingItems(items.map((one) => (one.data ?? {}) as ItemData)),
         last: data as ItemData,
       }
       const options = { ...channelsOf(definition, notification), idempotencyKey: `digest:${id}` }

@@ -87,7 +87,9 @@ export class DigestCollector implements Digests {
       data: itemCount < maxShownItems ? { ...data } : null,
       createdAt: new Date(now),
     }))
-    await insertRows(db, Item.entity, rows)
+    // A row without data and hash would only be counted, and a digest may get any number of items.
+    const needed = rows.filter(({ itemHash, data }) => itemHash !== null || data !== null)
+    await insertRows(db, Item.entity, needed)
     const changes = added.map((one) => ({
       ...rowOf(definition, one.userId, subjectKey, now),
       id: db.newId(),
@@ -174,7 +176,11 @@ function checkItem(item: DigestItem): Checked {
 }
 
 const isLine = (text: unknown, shortest: number) =>
-  typeof text === 'string' && text.length >= shortest && text.length <= maxKeyLength && !/[\p{Cc}\p{Cs}]/u.test(text)
+  typeof text === 'string' &&
+  text.length >= shortest &&
+  text.length <= 2 * maxKeyLength &&
+  [...text].length <= maxKeyLength &&
+  !/[\p{Cc}\p{Cs}]/u.test(text)
 
 /** True for an object whose JSON text is short. Throws for cycles, as `JSON.stringify` does. */
 const isSmallJson = (value: unknown) =>

@@ -5,6 +5,23 @@ import type { Definition } from './entities.ts'
 
 export type ItemData = Readonly<Record<string, TemplateValue>>
 
+/** Maximum number of characters of the JSON of all shown items. With the last item, it is below the limits of templates. */
+const maxShownCharacters = 100_000
+/** Maximum number of values of all shown items. */
+const maxShownValues = 7_000
+
+/** Returns the first items that a message can show together. */
+export function fittingItems(items: readonly ItemData[]): readonly ItemData[] {
+  let [characters, values] = [0, 0]
+  const end = items.findIndex((item) => {
+    const text = JSON.stringify(item)
+    characters += text.length
+    values += text.match(/[,[{]/g)?.length ?? 0
+    return characters > maxShownCharacters || values > maxShownValues
+  })
+  return end < 0 ? items : items.slice(0, end)
+}
+
 /** What the message of a digest contains. */
 export interface DigestContent {
   /** Number of all items. */

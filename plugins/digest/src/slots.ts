@@ -39,11 +39,23 @@ function firstInstantFrom(timeZone: string, wall: number, before: number, after:
   return high
 }
 
+/** Instants by slot key and time zone, cached because one takes many formats, and one call asks for many users. */
+const instants = new LRUCache<string, { readonly at: number | undefined }>({ max: 10_000 })
+
 /**
  * Returns the instant of a slot key in milliseconds since the epoch: in an overlap the first one, in a gap the end of the
  * gap. Undefined if the time zone leaves the date out, as Pacific/Apia did with 2011-12-30.
  */
 export function instantOf(key: string, timeZone: string): number | undefined {
+  const name = `${key} ${timeZone}`
+  const known = instants.get(name)
+  if (known !== undefined) return known.at
+  const at = computeInstant(key, timeZone)
+  instants.set(name, { at })
+  return at
+}
+
+function computeInstant(key: string, timeZone: string): number | undefined {
   const wall = Date.parse(`${key.replace(' ', 'T')}Z`)
   const date = Math.floor(wall / dayMs)
   // The offset from UTC is less than a day, so the instant is between these.

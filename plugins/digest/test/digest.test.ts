@@ -215,6 +215,36 @@ onSqlite(t, 'critical items and alerts of a rule with a digest', async (t, at) =
   clock.shiftWallClock(minuteMs)
   await close()
   t.same(contentsOf(mail.splice(0)), [{ count: 3, items: [1, 2, 3] }])
+  const large = { dedupeKey: 'mails', variables: { n: 4, text: 'x'.repeat(20_000) } }
+  await rules.raise({ code: rule.code, ...large })
+  await bus.idle()
+  t.same(
+    mail.splice(0).map(({ variables }) => variables['n']),
+    [4],
+    'an alert that is too large for a digest is sent alone',
+  )
+  t.equal(await digests.add({ digest: 'alerts', userIds: [ann], subjectKey: '🦉'.repeat(200) }), 'collected')
+  const body = {
+    code: 'long',
+    channel: 'all',
+    locale: 'en',
+    subject: '{{count}}',
+    content: '{{#each items}}{{n}}{{/each}}',
+  }
+  t.hasStrict(await call('POST', '/api/v1/admin/templates', body), { code: '200' })
+  await define('long', { template: 'long', itemsShown: 100, windowSeconds: 60 })
+  const text = 'x'.repeat(15_000)
+  for (let n = 1; n <= 12; n++) await digests.add({ digest: 'long', userIds: [ann], data: { n, text } })
+  clock.shiftWallClock(minuteMs)
+  await close()
+  const long = mail.splice(0).filter(({ template }) => template === 'long')
+  t.same(contentsOf(long), [{ count: 12, items: [1, 2, 3, 4, 5, 6] }], 'only items that a template accepts together')
+  for (let n = 1; n <= 103; n++)
+    await digests.add({ digest: 'alerts', userIds: [ann], subjectKey: 'many', data: { n } })
+  const many = await db.query<{ count: unknown }>(
+    `select d.item_count as count from digest_item i join digest d on d.id = i.digest_id where d.subject_key = 'many'`,
+  )
+  t.same([many.length, Number(many[0]?.count)], [100, 103], 'further items without a key are only counted')
   for (const bad of [
     { userIds: [] },
     { userIds: [0] },

@@ -74,7 +74,12 @@ export class AlertSender {
     const { digests } = this.#parts
     if (command.digest !== undefined && !isEscalated && digests !== undefined) {
       const item = { digest: command.digest, userIds, subjectKey: dedupeKey, data: variables, attributes: about }
-      if ((await digests.add(item)) !== 'off') return null
+      // An alert that is too large for a digest is sent alone. The digest has checked it before its first statement.
+      const outcome = await digests.add(item).catch((error: unknown) => {
+        if (error instanceof RangeError) return 'off'
+        throw error
+      })
+      if (outcome !== 'off') return null
     }
     const draft = { subject, content, variables, recipients, attributes: about }
     const options = { channels, priority: isEscalated ? ('critical' as const) : ('normal' as const) }

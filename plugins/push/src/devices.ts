@@ -43,7 +43,7 @@ export class Devices {
 
   /**
    * Registers a device, or registers it again. A device of another user moves to this user. If the user then has too many
-   * devices, those whose registration is the oldest end.
+   * devices, those whose registration is the oldest end. As many ended devices are kept.
    *
    * @returns id of the device
    * @throws BusinessError "400" `push.endpoint-rejected`, `push.key-invalid`; "503" `push.secret-key-unusable`
@@ -67,6 +67,10 @@ export class Devices {
       const owned = await em.find(Device.entity, { userId, status: 'active' }, { orderBy: newest })
       const surplus = owned.filter((one) => one.targetHash !== targetHash).slice(maxDevices() - 1)
       if (surplus.length > 0) await this.#end(em, { id: { $in: surplus.map(({ id }) => id) } }, 'replaced')
+      // Someone who registers invented devices must not fill the table.
+      const older = { orderBy: { endedAt: 'desc', id: 'desc' }, offset: maxDevices(), limit: maxIds } as const
+      const ended = await em.find(Device.entity, { userId, status: { $ne: 'active' } }, older)
+      if (ended.length > 0) await em.nativeDelete(Device.entity, { id: { $in: ended.map(({ id }) => id) } })
       const stored = owned.find((one) => one.targetHash === targetHash)
       return stored?.id ?? row.id
     })

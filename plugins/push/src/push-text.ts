@@ -29,7 +29,7 @@ export interface PushText {
 
 /** Returns the texts and options of a message, or the outcome for an invalid attribute. */
 export function pushTextOf(message: NotificationMessage, site: Pick<Site, 'name' | 'url'>): PushText | FailedOutcome {
-  const { id, subject, content, locale, attributes } = message
+  const { id, subject, content, locale, attributes, replacement } = message
   const ttlSeconds = attributes['push.ttl'] ?? maxTtlSeconds
   const urgency = attributes['push.urgency'] ?? 'normal'
   const collapseKey = attributes['push.collapse-key']
@@ -49,7 +49,7 @@ export function pushTextOf(message: NotificationMessage, site: Pick<Site, 'name'
     url: `${site.url}${route ?? '/'}`,
     ttlSeconds,
     urgency,
-    topic: collapseKey && topicOf(collapseKey),
+    topic: collapseKey === undefined ? replacement?.key : topicOf(collapseKey),
     data,
   }
 }

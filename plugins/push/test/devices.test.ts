@@ -51,7 +51,7 @@ t.test('the device with the oldest registration ends when a user has too many', 
   t.teardown(() => at.drop())
   const service = await startPushService(t)
   const config = { 'platform.push.max-devices': 2 }
-  const { anna, ben, browse, devices, clock, root } = await startPush(t, at, { service, config })
+  const { anna, ben, ids, browse, devices, clock, root } = await startPush(t, at, { service, config })
   const [first, second] = [await browse(anna, 'first'), await browse(anna, 'second')]
   await browse(ben, 'other')
   clock.shiftWallClock(1_000)
@@ -65,6 +65,9 @@ t.test('the device with the oldest registration ends when a user has too many', 
   await anna('POST', 'push/devices/web-push', second.subscription)
   const again = (await devices()).find(({ id }) => id === second.id)
   t.same([again?.status, again?.endedAt], ['active', null])
+  for (let n = 1; n <= 5; n++) await anna('POST', 'push/devices/fcm', { token: `invented-${n}` })
+  const states = (await devices()).flatMap(({ userId, status }) => (userId === ids.anna ? [status] : []))
+  t.same(states.toSorted(), ['active', 'active', 'replaced', 'replaced'], 'as many ended devices are kept')
 })
 
 onEachDatabase(

@@ -16,7 +16,7 @@ async function start(t: Test, config = {}) {
 }
 
 t.test('a message reaches the browser with its text, its address and its options', async (t) => {
-  const { service, anna, ids, browse, send, clock } = await start(t)
+  const { service, anna, ids, browse, send, clock, channel } = await start(t)
   const browser = await browse(anna, 'firefox', 'Firefox on Linux')
   const attributes = {
     event: 'mall.order.status-changed',
@@ -51,6 +51,13 @@ t.test('a message reaches the browser with its text, its address and its options
   t.match(second?.headers['topic'], /^[\w-]{32}$/, 'the topic is a hash of the key')
   t.same([second?.headers['ttl'], second?.headers['urgency']], ['2419200', 'normal'])
   t.equal(second?.headers.authorization, headers.authorization, 'the token is used again')
+  const recipients = [{ kind: 'user' as const, userId: ids.anna }]
+  const replacement = { key: '0123456789abcdef0123456789abcdef', at: 1 }
+  const replacing = { id: 'm', subject: 'New', content: '', recipients, variables: {}, attributes: {}, replacement }
+  const signal = new AbortController().signal
+  await channel('web-push').send(replacing, { signal, idempotencyKey: 'replacing', attempt: 1 })
+  const { headers: sent, message: shown } = service.received.pop() ?? nothingReceived
+  t.same([sent['topic'], shown.notification.tag], [replacement.key, replacement.key], 'a newer message replaces it')
   clock.shiftWallClock(11.5 * 3_600_000)
   await send('web-push', ids.anna)
   t.not(service.received[2]?.headers.authorization, headers.authorization, 'a token is replaced before its end')
