@@ -120,7 +120,7 @@ function otherValueOf(entry: CatalogueEntry): JsonValue {
     ...(Array.isArray(schema['enum']) ? schema['enum'] : []),
     ...bounds,
     ...(type === 'boolean' ? [true, false] : []),
-    ...(type === 'array' ? [['10.0.0.0/8'], ['X-Real-IP'], ['86'], []] : []),
+    ...(type === 'array' ? [['10.0.0.0/8'], ['X-Real-IP'], ['86'], ['https://shop.example'], []] : []),
     ...(format === 'duration' ? ['3d'] : []),
     ...(type === 'integer' ? [7] : []),
     ...(type === 'object' ? providerValues : []),

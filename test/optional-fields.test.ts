@@ -70,7 +70,7 @@ const writes: readonly Write[] = [
   {
     path: 'notification-rules',
     needs: (name) => ({ code: `test.${name}` }),
-    defaults: {
+    defaults: { digest: null,
       enabled: true,
       thresholdCount: 1,
       thresholdWindow: null,

@@ -49,7 +49,6 @@ const targets: readonly (readonly [prefix: string, name: (names: Names) => strin
   ['/api/v1/admin/web3/payment-settlement-audit-logs/', ({ idOf }) => idOf('Web3SettlementAuditLog')],
   ['/api/v1/admin/web3/payment-settlement-review-logs/', ({ idOf }) => idOf('Web3SettlementReviewLog')],
   ['/api/v1/admin/web3/unmatched-payments/', ({ idOf }) => idOf('Web3UnmatchedPayment')],
-  ['/api/v1/admin/digests/definitions/', ({ idOf }) => idOf('DigestDefinition')],
   ['/api/v1/admin/digests/messages/', ({ idOf }) => idOf('Digest')],
   ['/api/v1/admin/delivery-receipts/receipts/', ({ idOf }) => idOf('DeliveryReceipt')],
   ['/api/v1/admin/delivery-receipts/subscriptions/', ({ idOf }) => idOf('DeliveryReceiptConfirmation')],

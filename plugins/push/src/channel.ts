@@ -13,7 +13,7 @@ import {
 import type { OutgoingHttp } from '@plinth/outgoing-http'
 import type { Site } from '@plinth/site'
 import { type Attempt, aborted, combineAttempts, type FailedOutcome, noDevice, tooLarge } from './attempts.ts'
-import { enabledKeys, type PushConfig, serviceAccountKey } from './config.ts'
+import { enabledKeys, type PushConfig, type ServiceAccount, serviceAccountKey } from './config.ts'
 import { type Devices, type Registration, sha256 } from './devices.ts'
 import type { PushChannelCode } from './entities.ts'
 import { type AccessTokens, TokenError } from './fcm/access-tokens.ts'
@@ -177,7 +177,7 @@ export function fcmChannel(parts: ChannelDependencies): NotificationChannel {
       code: 'fcm',
       displayName: { en: 'Push to apps (FCM)', 'zh-CN': '应用推送（FCM）' },
       keys: [serviceAccountKey],
-      missingKeys: () => (isSigningKey(account()?.private_key) ? [] : [serviceAccountKey]),
+      missingKeys: () => (accountProblem(account()) === undefined ? [] : [serviceAccountKey]),
       prepare(text) {
         const [current, endpoint] = [account(), config.get('platform.push.fcm.endpoint').replace(/\/?$/, '/')]
         const payload = fitPayload(text.body, maxPayloadBytes, (body) => fcmPayload(text, body))
@@ -189,7 +189,7 @@ export function fcmChannel(parts: ChannelDependencies): NotificationChannel {
       },
       async verify(signal) {
         const current = account()
-        if (current === undefined || !isSigningKey(current.private_key))
+        if (current === undefined || accountProblem(current) !== undefined)
           throw new ChannelError(
             'configuration',
             bilingual('The service account is missing or invalid.', '服务账号缺失或无效。'),
@@ -225,12 +225,15 @@ const noServiceAccount: Attempt = {
   errorMessage: 'The service account is missing',
 }
 
-/** True for a private key that can sign. */
-export function isSigningKey(privateKey: string | undefined): boolean {
-  if (privateKey === undefined) return false
+/** Returns what is wrong with a service account, with the name of the member. */
+export function accountProblem(account: ServiceAccount | undefined): string | undefined {
+  if (account === undefined) return 'The service account is missing.'
+  if (!/^[a-z0-9:.-]{1,100}$/.test(account.project_id)) return 'The member project_id is not the id of a project.'
+  if (!account.token_uri.startsWith('https://')) return 'The member token_uri is not an https URL.'
+  const isSigningKey = () => createPrivateKey(account.private_key).asymmetricKeyType === 'rsa'
   try {
-    return createPrivateKey(privateKey).asymmetricKeyType === 'rsa'
+    return isSigningKey() ? undefined : 'The member private_key is not an RSA key.'
   } catch {
-    return false
+    return 'The member private_key is not a private key in PEM (PKCS #8).'
   }
 }

@@ -66,10 +66,10 @@ export const keys = {
     schema: {
       type: 'object',
       properties: {
-        project_id: { type: 'string', pattern: '^[a-z0-9:.-]{1,100}$' },
+        project_id: word,
         client_email: word,
-        private_key: { type: 'string', pattern: '^-----BEGIN PRIVATE KEY-----\\n', maxLength: 4000 },
-        token_uri: { type: 'string', pattern: '^https://', maxLength: 200 },
+        private_key: { type: 'string', minLength: 1, maxLength: 4000 },
+        token_uri: word,
       },
       required: ['project_id', 'client_email', 'private_key', 'token_uri'],
     },

@@ -9,7 +9,7 @@ import { sharedStore } from '@plinth/shared-store'
 import { site } from '@plinth/site'
 import { configCentre, PluginEncryption, PluginEncryptionKey } from '@plinth/system-config'
 import { browserFileRoutes } from './browser-files.ts'
-import { fcmChannel, isSigningKey, webPushChannel } from './channel.ts'
+import { accountProblem, fcmChannel, webPushChannel } from './channel.ts'
 import { keys, secretKeyName, serviceAccountKey } from './config.ts'
 import { businessError, messages, permissions } from './declarations.ts'
 import { devices as deviceList, ownDevices } from './device-resources.ts'
@@ -71,8 +71,8 @@ export default definePlugin({
     const devices = new Devices({ db, box, rules, maxDevices, log })
     const parts = { config, devices, accounts, site, http: outgoingHttp, clock, rules, vapid, tokens }
     config.onVerify(serviceAccountKey, (account) => {
-      if (!isSigningKey(account?.private_key))
-        throw new Error('The member private_key is not an RSA key in PEM (PKCS #8).')
+      const problem = accountProblem(account)
+      if (problem !== undefined) throw new Error(problem)
     })
     contribute(notificationChannel, 'web-push', webPushChannel(parts))
     contribute(notificationChannel, 'fcm', fcmChannel(parts))
