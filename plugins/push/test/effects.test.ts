@@ -18,7 +18,7 @@ t.test('live keys change how devices are registered and messages are sent', asyn
   // Live values are reset to those at the start, so the key must not be generated later.
   const secretKey = Buffer.alloc(32, 7).toString('base64')
   const product = await start({ 'platform.push.secret-key': secretKey })
-  const { service, running, anna, ids, send, browse } = product
+  const { running, anna, ids, send, browse } = product
   await anna('POST', 'push/devices/fcm', { token: 'a-token-of-firebase' })
   const { subscription } = await browse(anna, 'laptop')
   const using =
@@ -37,15 +37,6 @@ t.test('live keys change how devices are registered and messages are sent', asyn
     observe: using(async () => outcomeOf(await anna('POST', 'push/devices/web-push', subscription))),
   })
   t.same([registered?.before, registered?.after], ['200', '400 push.endpoint-rejected'])
-  const [paths] = await assertKeyEffect(t, 'platform.push.fcm.endpoint', {
-    changed: `${service.url}/proxy`,
-    observe: using(async () => {
-      await send('fcm', ids.anna)
-      return service.received.at(-1)?.path
-    }),
-  })
-  const path = '/v1/projects/shop-1/messages:send'
-  t.same([paths?.before, paths?.after], [path, `/proxy${path}`])
   const [counts] = await assertKeyEffect(t, 'platform.push.max-devices', {
     changed: 1,
     observe: using(async () => {
@@ -54,6 +45,27 @@ t.test('live keys change how devices are registered and messages are sent', asyn
     }),
   })
   t.same([counts?.before, counts?.after], [3, 1])
+})
+
+t.test('the address of the FCM API decides where messages are sent', async (t) => {
+  const service = await startPushService(t)
+  const [paths] = await assertKeyEffect(t, 'platform.push.fcm.endpoint', {
+    compared: `${service.url}/`,
+    changed: `${service.url}/proxy`,
+    observe: async (config) => {
+      const at = await createDatabase('sqlite')
+      t.teardown(() => at.drop())
+      const { anna, ids, send } = await startPush(t, at, {
+        service,
+        config: config as Readonly<Record<string, JsonValue>>,
+      })
+      await anna('POST', 'push/devices/fcm', { token: 'a-token-of-firebase' })
+      await send('fcm', ids.anna)
+      return service.received.at(-1)?.path
+    },
+  })
+  const path = '/v1/projects/shop-1/messages:send'
+  t.same([paths?.before, paths?.after], [path, `/proxy${path}`])
 })
 
 t.test('the service account decides the project', async (t) => {
