@@ -85,7 +85,7 @@ const writes: readonly Write[] = [
   {
     path: 'admin/templates',
     needs: (name) => ({ code: name, locale: 'en', subject: 'Hello', content: 'Good morning' }),
-    defaults: { channel: 'all', html: null, htmlFormat: null, enabled: true },
+    defaults: { channel: 'all', html: null, htmlFormat: null, enabled: true, testValues: {} },
     own: ['code'],
   },
   {

@@ -298,7 +298,7 @@ t.test('a file of 25 MiB is sent with little memory, also in a signed mail', asy
     let peak = 0
     const timer = setInterval(() => {
       peak = Math.max(peak, used() - before)
-    }, 200)
+    }, 50)
     t.hasStrict(await send([file]), { outcome: 'accepted' })
     clearInterval(timer)
     t.ok(peak > 0 && peak < 12 * mib, `peak of ${Math.round(peak / mib)} MiB`)
