@@ -70,7 +70,8 @@ const writes: readonly Write[] = [
   {
     path: 'notification-rules',
     needs: (name) => ({ code: `test.${name}` }),
-    defaults: { digest: null,
+    defaults: {
+      digest: null,
       enabled: true,
       thresholdCount: 1,
       thresholdWindow: null,
@@ -85,7 +86,7 @@ const writes: readonly Write[] = [
   {
     path: 'admin/templates',
     needs: (name) => ({ code: name, locale: 'en', subject: 'Hello', content: 'Good morning' }),
-    defaults: { channel: 'all', html: null, htmlFormat: null, enabled: true, testValues: {} },
+    defaults: { channel: 'all', html: null, htmlFormat: null, enabled: true, testValues: null },
     own: ['code'],
   },
   {
