@@ -7,7 +7,7 @@ export interface DigestItem {
   readonly digest: string
   /** 1 to 1,000 users. Each of them gets the item in a digest of their own. */
   readonly userIds: readonly number[]
-  /** What the items are about, such as a topic; at most 200 characters. Each subject has its own digest. Default: empty. */
+  /** Key of the object that the items belong to, such as a topic; at most 200 characters. Each key has its own digest. Default: empty. */
   readonly subjectKey?: string
   /** 1 to 200 characters. An item with the same key for the same user and subject is collected only once. */
   readonly itemKey?: string

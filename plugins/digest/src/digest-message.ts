@@ -22,7 +22,7 @@ export function fittingItems(items: readonly ItemData[]): readonly ItemData[] {
   return end < 0 ? items : items.slice(0, end)
 }
 
-/** What the message of a digest contains. */
+/** Content of the message of a digest. */
 export interface DigestContent {
   /** Number of all items. */
   readonly count: number

@@ -8,7 +8,7 @@ import { curve } from './web-push/encryption.ts'
 import { type EndpointRules, endpointProblem } from './web-push/endpoint.ts'
 import type { Subscription } from './web-push/sender.ts'
 
-/** What the code of a browser or an app registers. */
+/** Address of a device: the subscription of a browser, or the registration token of an app. */
 export type Registration =
   | ({ readonly channel: 'web-push' } & Subscription)
   | { readonly channel: 'fcm'; readonly token: string }

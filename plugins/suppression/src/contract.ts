@@ -21,7 +21,7 @@ export interface CheckedAddress {
   readonly reason: SuppressionReason | undefined
 }
 
-/** What a provider reported about a message to one address. */
+/** Report of a provider about a message to one address. */
 export interface AddressReport {
   readonly channel: string
   /** `CheckedAddress.key` of the address. */

@@ -90,7 +90,7 @@ export class SuppressionList implements Suppressions {
     })
   }
 
-  /** Returns true if the address has reached the limit. Its bounces are then counted anew. */
+  /** Counts a soft bounce. If the address reaches the limit, returns true and starts again at zero. */
   #recordSoftBounce(addressKey: string, at: number): Promise<boolean> {
     const db = this.#db
     const updatedAt = new Date(db.clock.now())

@@ -120,7 +120,7 @@ export interface Templates {
   ): Promise<RenderedTemplate | undefined>
 }
 
-/** Where a template is used, as the back office shows it. */
+/** An object that uses a template, such as a rule. The back office lists these objects. */
 export interface TemplateUse {
   readonly code: string
   /** Name for people, such as the name of a rule. */

@@ -26,7 +26,7 @@ const source = {
   testValues: c.json(Type.Record(Type.String(), Type.Unknown())).nullable(),
 }
 
-/** What a code, a channel and a language identify. */
+/** Columns that identify a template. */
 const place = {
   code: c.text(128).fixed(),
   /** Channel code, or `all`. */

@@ -89,8 +89,9 @@ const page = (text: string, more = '') =>
   `<body><main><h1>${text}</h1>${more}</main></body></html>`
 
 /**
- * Mail scanners open links, so the page asks for confirmation. It contains no link to the preferences, because whoever has this
- * link, which never expires, could then subscribe the recipient again.
+ * Page of an unsubscribe link. Mail scanners open links, so opening the page changes nothing: the reader must press the
+ * button. The page has no link to the preferences, because an unsubscribe link never expires: a person to whom the mail
+ * was forwarded could subscribe the recipient again.
  */
 const question = page(
   'End these mails? · 停止接收此类邮件？',
