@@ -1,3 +1,4 @@
+import { firstMoment, offsetAt } from '@plinth/inbox'
 import { LRUCache } from 'lru-cache'
 
 /**
@@ -8,36 +9,12 @@ import { LRUCache } from 'lru-cache'
 export const slotPattern = '^(?:daily|mon|tue|wed|thu|fri|sat|sun) (?:[01][0-9]|2[0-3]):[0-5][0-9]$'
 
 const days = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat']
-const [secondMs, dayMs] = [1_000, 86_400_000]
+const dayMs = 86_400_000
 /** Days that contain the next slot: a week, and dates that a time zone leaves out. */
 const maxDaysAhead = 16
 
-/** Formats by time zone, cached because it is slow to create one. The limit is larger than the number of time zones. */
-const zoneFormats = new LRUCache<string, Intl.DateTimeFormat>({ max: 600, memoMethod: createFormat })
-
-function createFormat(timeZone: string): Intl.DateTimeFormat {
-  const numeric = { hour: '2-digit', minute: '2-digit', second: '2-digit', day: '2-digit', month: '2-digit' } as const
-  return new Intl.DateTimeFormat('en', { ...numeric, year: 'numeric', calendar: 'iso8601', hourCycle: 'h23', timeZone })
-}
-
 /** Returns the wall time of an instant, as the milliseconds of the same wall time in UTC. */
-function wallAt(timeZone: string, at: number): number {
-  const parts: Record<string, number> = {}
-  for (const { type, value } of zoneFormats.memo(timeZone).formatToParts(at)) parts[type] = Number(value)
-  const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = parts
-  return Date.UTC(year, month - 1, day, hour, minute, second) + (((at % secondMs) + secondMs) % secondMs)
-}
-
-/** Returns the first instant in (before, after] from which the wall time is at least `wall`. */
-function firstInstantFrom(timeZone: string, wall: number, before: number, after: number): number {
-  let [low, high] = [before, after]
-  while (high - low > 1) {
-    const middle = low + Math.floor((high - low) / 2)
-    if (wallAt(timeZone, middle) >= wall) high = middle
-    else low = middle
-  }
-  return high
-}
+const wallAt = (timeZone: string, at: number): number => at + offsetAt(timeZone, at)
 
 /** Instants by slot key and time zone, cached because one takes many formats, and one call asks for many users. */
 const instants = new LRUCache<string, { readonly at: number | undefined }>({ max: 10_000 })
@@ -64,7 +41,7 @@ function computeInstant(key: string, timeZone: string): number | undefined {
   const exact = candidates.filter((at) => wallAt(timeZone, at) === wall)
   if (exact.length > 0) return Math.min(...exact)
   const [low, high] = [Math.min(...candidates), Math.max(...candidates)]
-  const end = firstInstantFrom(timeZone, wall, low - 1, high)
+  const end = firstMoment(low - 1, high, (at) => wallAt(timeZone, at) >= wall)
   const isOnDate = [end - 1, end].some((at) => Math.floor(wallAt(timeZone, at) / dayMs) === date)
   return isOnDate ? end : undefined
 }

@@ -12,3 +12,4 @@ export {
   preferenceChannel,
 } from './preferences/categories.ts'
 export { type PreferenceLinks, preferenceLinks } from './preferences/links.ts'
+export { firstMoment, offsetAt } from './preferences/zoned-time.ts'

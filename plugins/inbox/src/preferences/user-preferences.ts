@@ -1,12 +1,12 @@
 import { type Database, insertMissingRows } from '@plinth/database'
 import { type Clock, formats, omitUndefined } from '@plinth/kernel'
-import { LRUCache } from 'lru-cache'
 import { categories, type NotificationPreferences, type PreferenceQuery, type ReaderFormat } from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import { PreferenceRow } from '../entities.ts'
 import { allCategories, recordOptOuts } from '../items/opt-outs.ts'
 import { declaredDefault, type PreferenceTerms } from './categories.ts'
 import { PreferenceCellRow } from './entities.ts'
+import { firstMoment, offsetAt } from './zoned-time.ts'
 
 /** Numbers of values that one statement may contain, so that few distinct statements are prepared. */
 const sizes = [1, 10, 100, 1_000] as const
@@ -40,22 +40,6 @@ export interface QuietHours {
 const minuteMs = 60_000
 const dayMs = 86_400_000
 
-/** Formats by time zone, cached because it is slow to create one. The limit is larger than the number of time zones. */
-const zoneFormats = new LRUCache<string, Intl.DateTimeFormat>({ max: 600, memoMethod: createFormat })
-
-function createFormat(timeZone: string): Intl.DateTimeFormat {
-  const numeric = { hour: '2-digit', minute: '2-digit', second: '2-digit', day: '2-digit', month: '2-digit' } as const
-  return new Intl.DateTimeFormat('en', { ...numeric, year: 'numeric', calendar: 'iso8601', hourCycle: 'h23', timeZone })
-}
-
-/** Returns the offset of a time zone from UTC at a time. Both values are in milliseconds. */
-function offsetAt(timeZone: string, ms: number): number {
-  const parts: Record<string, number> = {}
-  for (const { type, value } of zoneFormats.memo(timeZone).formatToParts(ms)) parts[type] = Number(value)
-  const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = parts
-  return Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(ms / 1000) * 1000
-}
-
 const modulo = (value: number, by: number) => ((value % by) + by) % by
 
 /**
@@ -77,17 +61,6 @@ export function quietHoursEnd({ timeZone, start, end }: QuietHours, nowMs: numbe
   const changedAt = firstMoment(nowMs, endsAt, (ms) => offsetAt(timeZone, ms) !== offset)
   const intoDayThen = modulo(changedAt + offsetThen, dayMs)
   return isQuiet(intoDayThen) ? changedAt + modulo(endMs - intoDayThen, dayMs) : changedAt
-}
-
-/** Returns the first time after `before` at which `holds` is true. It must be true at `after`. */
-function firstMoment(before: number, after: number, holds: (ms: number) => boolean): number {
-  let [low, high] = [before, after]
-  while (high - low > 1) {
-    const middle = low + Math.floor((high - low) / 2)
-    if (holds(middle)) high = middle
-    else low = middle
-  }
-  return high
 }
 
 const switchOfChannel: Readonly<Record<string, Switch>> = {
