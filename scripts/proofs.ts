@@ -98,7 +98,7 @@ export const proofs: Readonly<Record<string, Proof>> = {
     proves:
       'Every item is in exactly one digest, in order, over 20 kills on each database, with two instances, quiet hours and changed time zones.',
     minutes: 4,
-    group: 1,
+    group: 4,
     paths: ['plugins/{digest,notification}/src/**', 'test/digest/**'],
     files: ['test/digest/streams.proof.ts'],
   },
@@ -114,7 +114,7 @@ export const proofs: Readonly<Record<string, Proof>> = {
     proves:
       'The inbox element works in pages of plain HTML, React and Vue on another site, under a strict content security policy, with the keyboard, in both languages, and loses and doubles no item when it connects again.',
     minutes: 3,
-    group: 1,
+    group: 4,
     paths: [
       'inbox-element/**',
       'examples/inbox-embed/**',

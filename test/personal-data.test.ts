@@ -130,6 +130,18 @@ async function fillMore(db: Database, userId: number, username: string): Promise
     created_at: now,
     created_by: username,
   })
+  await insert('digest_definition', {
+    id: id(),
+    code: username,
+    enabled: true,
+    kind: 'fixed',
+    window_seconds: 1,
+    max_seconds: 1,
+    slots: '[]',
+    items_shown: 1,
+    channels: '[]',
+    ...edited,
+  })
   await insert('web3_chain', {
     id: id(),
     name: username,

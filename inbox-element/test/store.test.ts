@@ -181,7 +181,8 @@ t.test('a pushed replacement of an item is shown, and is unread again', async (t
 })
 
 t.test('the response to a count of the user before does not change the count', async (t) => {
-  const [late, server] = [Promise.withResolvers<void>(), new FakeServer(() => late.promise)]
+  const late = Promise.withResolvers<void>()
+  const server = new FakeServer(() => late.promise)
   const store = new InboxStore(
     server,
     () => 3,

@@ -206,6 +206,7 @@ const withoutPage: Readonly<Record<string, string>> = {
   getAdminWeb3PaymentSettlementReviewLogsByIdAttempts: 'the page of the review has its attempts',
   postAdminStorageUploads: 'the fields for files call it',
   postConsolePageRows: 'the import of a list calls it',
+  postNotificationsInboxTokens: 'sites that show the inbox element call it',
   postNotificationsPreferencesLink: 'programs call it; the page of the preferences shows the same',
   putAdminConsoleViews: 'the menu of views calls it',
   putConsoleAttention: 'the overview calls it',

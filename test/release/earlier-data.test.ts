@@ -163,6 +163,11 @@ t.test('C-040 events and tasks of an earlier version are accepted: required memb
  */
 const jsonColumns: Readonly<Record<string, 'list' | 'map' | 'members'>> = {
   'approval_instance.permission_snapshot': 'list',
+  'digest.attributes': 'map',
+  'digest.data': 'map',
+  'digest_definition.channels': 'list',
+  'digest_definition.slots': 'list',
+  'digest_item.data': 'map',
   'iam_api_token.permissions': 'list',
   'iam_audit.summary': 'map',
   'install_audit.summary': 'map',
@@ -191,6 +196,7 @@ const jsonColumns: Readonly<Record<string, 'list' | 'map' | 'members'>> = {
   'points_rule.config': 'members',
   'points_rule.display_description': 'members',
   'points_rule.display_title': 'members',
+  'suppression_soft_bounce.times': 'list',
   'web3_chain.providers': 'members',
   'webhook_delivery.attempt_log': 'members',
   'webhook_endpoint.event_types': 'list',

@@ -26,7 +26,16 @@ const testMessage = {
   params: {},
   ask: ['channel'],
   options: { channel: { labels: 'notification.channel', optional: true } },
-  outcome: { field: 'outcome', good: ['accepted'], reason: 'errorMessage' },
+  outcome: {
+    field: 'outcome',
+    good: ['accepted'],
+    reason: 'errorMessage',
+    labels: {
+      rejected: text('Rejected', '已拒绝'),
+      deferred: text('Deferred', '已推迟'),
+      unknown: text('Unknown', '未知'),
+    },
+  },
 } as const
 
 const templates = adminList('getAdminTemplates', (row) => ({
@@ -360,7 +369,7 @@ const comparisonOf = (it: Row<Comparison>) => ({
 const comparedFields = {
   subject: text('Subject', '主题'),
   content: text('Text', '正文'),
-  html: text('HTML', 'HTML'),
+  html: text('HTML text', 'HTML 正文'),
   htmlFormat: text('Format of the HTML', 'HTML 格式'),
   attachments: text('Attachments', '附件'),
   testValues: text('Test values', '测试值'),
