@@ -131,6 +131,36 @@ onEachDatabase(t, 'of several replacements the last commit is sent, once', async
   await t.rejects(facade.enqueue(forAll, { replaceKey: 'order-7' }), RangeError)
 })
 
+onDatabase(
+  t,
+  'a mail that waits for its next attempt is not sent after its cancellation or replacement',
+  async (t, at) => {
+    const { facade, mail, pass, idle, list } = await startQueue(t, at, {
+      config: { 'platform.notification.retry.max-attempts': 3, 'platform.notification.retry.first-delay': '10s' },
+    })
+    const accept = mail.behave
+    const defer: typeof mail.behave = async () => ({
+      outcome: 'deferred',
+      errorCode: 'acme.busy',
+      errorMessage: 'Busy',
+    })
+    const send = async (content: string, behave: typeof mail.behave, options: object) => {
+      mail.behave = behave
+      await facade.enqueue(draft(content), { channels: ['mail'], ...options })
+      await idle()
+    }
+    await send('cancelled', defer, { cancelKey: 'order-7' })
+    await send('replaced', defer, { replaceKey: 'order-8' })
+    t.match(await list('status=waiting'), { total: 2 })
+    t.match(await facade.cancel('order-7'), { cancelled: 0, tooLate: [{}] })
+    await send('replacement', accept, { replaceKey: 'order-8' })
+    mail.sent.splice(0)
+    await pass(hourMs)
+    t.same(mail.sent, [])
+    t.match(await list('status=failed'), { total: 2 })
+  },
+)
+
 onDatabase(t, 'an operator cancels by key, and the audit records it', async (t, at) => {
   const { facade, request, clock, audits } = await startQueue(t, at)
   const cancel = (body: object) => request('POST', '/api/v1/admin/notification/messages/cancel', body)

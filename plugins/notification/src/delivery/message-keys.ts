@@ -3,7 +3,7 @@ import { type Database, exactInteger, insertOrReplaceRows } from '@plinth/databa
 import type { Clock, NotificationMessage, Recipient } from '@plinth/kernel'
 import type { CancelOptions, CancelResult, EnqueueOptions } from '../contract.ts'
 import { businessError } from '../declarations.ts'
-import { MessageKeyRow, NotificationRow } from '../entities.ts'
+import { MessageKeyRow, NotificationRow, SendLogRow } from '../entities.ts'
 
 const maxKeyLength = 200
 /** Maximum milliseconds for which a cancellation is remembered. */
@@ -81,7 +81,8 @@ export class MessageKeys {
 
   /** Withdraws the earlier messages of a `replaceKey` that are still queued. Call it after `lock`. */
   async replace(em: Statements, replaceHash: string, id: number): Promise<void> {
-    await this.#withdraw(em, { replaceHash, id: { $ne: id } })
+    // Each replacement withdrew the messages before it, so only the newest one can have sends that wait.
+    await this.#withdraw(em, { replaceHash, id: { $ne: id } }, 1)
   }
 
   /**
@@ -107,7 +108,7 @@ export class MessageKeys {
       const sets = expiresAt === undefined ? (['usedAt'] as const) : (['usedAt', 'cancelledUntil'] as const)
       // Waits for transactions that enqueue messages with the key.
       await insertOrReplaceRows(this.#db, MessageKeyRow, { key: 'keyHash', sets }, [row])
-      await this.#withdraw(em, { cancelHash })
+      await this.#withdraw(em, { cancelHash }, maxCovered)
       const result = await this.#resultOf(em, cancelHash)
       if (!before && result.cancelled + result.tooLate.length === 0)
         throw businessError('key-unknown', { data: { field: 'key' } })
@@ -117,13 +118,21 @@ export class MessageKeys {
   }
 
   /**
-   * Cancels messages. Of a message that a worker has begun to send, only the parts that have not begun are cancelled.
-   * Its content stays, because a part that has begun may still need it.
+   * Cancels messages. Of a message that a worker has begun to send, only the parts that have not begun are cancelled, and
+   * the sends that wait for their next attempt. Its content stays, because a part that has begun may still need it.
+   *
+   * @param limit maximum number of finished messages whose waiting sends are cancelled, the newest ones
    */
-  async #withdraw(em: Statements, where: object): Promise<void> {
+  async #withdraw(em: Statements, where: object, limit: number): Promise<void> {
     const ended = { state: 'cancelled', finishedAt: this.#now } as const
     await em.nativeUpdate(NotificationRow, { ...where, state: 'queued' }, { ...ended, payload: null })
-    await em.nativeUpdate(NotificationRow, { ...where, state: 'sending' }, ended)
+    const options = { fields: ['id'], orderBy: { id: 'desc' }, limit } as const
+    const finished = await em.find(NotificationRow, { ...where, state: 'finished' }, options)
+    const waiting = { notificationId: { $in: finished.map(({ id }) => id) }, status: 'waiting' } as const
+    const sends = await em.find(SendLogRow, waiting, { fields: ['notificationId'] })
+    const ids = sends.flatMap(({ notificationId }) => notificationId ?? [])
+    const begun = { ...where, $or: [{ state: 'sending' as const }, { id: { $in: ids } }] }
+    await em.nativeUpdate(NotificationRow, begun, ended)
   }
 
   /** A second call returns the same result, because no further send begins. */

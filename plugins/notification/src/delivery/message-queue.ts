@@ -84,7 +84,7 @@ export class MessageQueue {
     checkRecipients(message.recipients)
     const { idempotencyKey, notBefore, priority = 'normal' } = options
     const hashes = hashesOf(options, message.recipients)
-    const stored = withReplacement(message, hashes, clock.now())
+    const stored = withReplacement(message, hashes, db.clock.now())
     const payload = snapshotText({ message: stored, idempotencyKey: message.id }, redact, { without: 'recipients' })
     if (payload === null) throw businessError('not-durable')
     const planned = channels.map(async (code) => {

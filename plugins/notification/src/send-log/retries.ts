@@ -94,7 +94,7 @@ export class SendLogRetries {
 
   /**
    * Makes the next attempt of a row that waits for it. If another process has claimed the row, it is checked again after
-   * the end of that claim. If the message cannot be attempted any more, the row has failed.
+   * the end of that claim. If the message was cancelled or cannot be attempted any more, the row has failed.
    */
   async retryByItself(id: number): Promise<void> {
     const { db, outgoing, writer } = this.#parts
@@ -103,7 +103,10 @@ export class SendLogRetries {
     const row = await db.fork().findOne(SendLogRow, { id, status, restorable: true })
     if (row === null) return
     if (!outgoing.has(row.channel)) return writer.giveUp(id, row.status)
-    if (row.status === 'waiting' && row.outcome == null) return this.#resume(row)
+    const fields = ['state', 'payload'] as const
+    const message = await db.fork().findOne(NotificationRow, { id: row.notificationId ?? 0 }, { fields })
+    if (row.status === 'waiting' && message?.state === 'cancelled') return writer.giveUp(id, 'waiting')
+    if (row.status === 'waiting' && row.outcome == null) return this.#resume(row, message?.payload)
     if (row.status === 'retried') {
       await writer.retryLater(id, Math.max(0, (row.claimedUntil?.getTime() ?? 0) - db.clock.expiryNow()) + claimEndMs)
       return
@@ -122,11 +125,10 @@ export class SendLogRetries {
   }
 
   /** Sends a message that waited for a rate limit of the product. The row of this attempt already exists. */
-  async #resume(row: SendLogRow): Promise<void> {
-    const { db, outgoing, recorder, writer } = this.#parts
+  async #resume(row: SendLogRow, payload: string | null | undefined): Promise<void> {
+    const { outgoing, recorder, writer } = this.#parts
     const { id, channel, attempt, retryOfId, createdAt } = row
-    const stored = await db.fork().findOne(NotificationRow, { id: row.notificationId ?? 0 }, { fields: ['payload'] })
-    const restored = sendingOf(row, stored?.payload)
+    const restored = sendingOf(row, payload)
     if (restored === undefined) return writer.giveUp(id, 'waiting')
     const sending = { ...restored, attempt, retryOfId: retryOfId ?? undefined, isRetried: true }
     const prepared = await outgoing.prepare(channel, sending)
