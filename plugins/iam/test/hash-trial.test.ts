@@ -74,10 +74,10 @@ t.test('values that are saved together, or wait for a restart, are checked toget
     isBusinessError(error) ? (error.data as { errors: { field: string; rule: string }[] }).errors : error
   const hash = 'platform.iam.password.hash'
   const refused = (...names: string[]) => names.map((name) => ({ field: `${hash}.${name}`, rule: 'refused' }))
-  const large = set('memory', '128MiB')
-  const together = await save(large, set('passes', 100)).catch(fieldsOf)
+  const large = set('memory', '256MiB')
+  const together = await save(large, set('passes', 30)).catch(fieldsOf)
   t.match(together, refused('memory', 'passes'))
-  t.match(await save(set('passes', 100)), { version: Number }, 'with the little memory of now it is quick')
+  t.match(await save(set('passes', 30)), { version: Number }, 'with the little memory of now it is quick')
   t.match(await save(large).catch(fieldsOf), refused('memory'), 'the passes wait for a restart, and count')
   t.match(await save(set('memory', '8MiB'), set('passes', 1)).catch(fieldsOf), { version: Number })
 

@@ -1,5 +1,5 @@
 import { Type } from '@plinth/http'
-import { c, table } from '@plinth/table'
+import { c, type RowOf, table } from '@plinth/table'
 import { allCategories, reasons } from './policy.ts'
 
 const reasonChoices = Object.fromEntries(Object.entries(reasons).map(([name, { title }]) => [name, title])) as {
@@ -65,6 +65,7 @@ export const SuppressedAddress = table(
     indexes: [['channel', 'id'], ['reason', 'id'], ['category', 'id'], ['userId', 'id'], ['since', 'id'], ['endsAt']],
   },
 )
+export type SuppressedAddress = RowOf<typeof SuppressedAddress.columns>
 
 /** Recent soft bounces of an address, which decide whether it is suppressed. Contains no address. */
 export const SoftBounces = table(

@@ -3,13 +3,13 @@ import type { NotificationCategories } from '@plinth/inbox'
 import { pluginWith } from '@plinth/resource'
 import type { Sms } from '@plinth/sms'
 import { maskAddress, normalizeAddress } from './addresses.ts'
-import type { Suppressions } from './contract.ts'
 import { businessError, manageEntries, viewEntries } from './declarations.ts'
 import { SoftBounces, SuppressedAddress } from './entities.ts'
 import { allCategories, reasons } from './policy.ts'
+import type { SuppressionList } from './suppression-list.ts'
 
 interface EntryServices {
-  readonly list: Pick<Suppressions, 'keyOf'>
+  readonly list: Pick<SuppressionList, 'keyOf' | 'isListed'>
   readonly sms: Pick<Sms, 'numberOf'> | undefined
   /** Undefined without inboxes. Then every category is accepted. */
   readonly categories: Pick<NotificationCategories, 'all'> | undefined
@@ -70,6 +70,8 @@ export const entries = pluginWith<EntryServices>().resource(SuppressedAddress, {
       if (endsAt != null && Date.parse(endsAt) <= now.getTime())
         throw businessError('end-passed', { data: { field: 'endsAt' } })
       const addressKey = await parts.list.keyOf(channel, normalized)
+      if (await parts.list.isListed({ addressKey, channel, category }))
+        throw businessError('listed', { data: { field: 'address' } })
       return { address: maskAddress(normalized), addressKey, since: now }
     },
   },

@@ -43,6 +43,13 @@ export class SuppressionList implements Suppressions {
     return keyWith(await this.#key.get(), channel, address)
   }
 
+  /** Returns true if the address has such an entry. Removes it first if it has ended. */
+  async isListed(entry: Pick<SuppressedAddress, 'addressKey' | 'channel' | 'category'>): Promise<boolean> {
+    const em = this.#db.fork()
+    await em.nativeDelete(SuppressedAddress.entity, { ...entry, endsAt: { $lte: new Date(this.#db.clock.now()) } })
+    return (await em.count(SuppressedAddress.entity, entry)) > 0
+  }
+
   unsubscribe(channel: string, key: string, category: string): Promise<void> {
     return this.#add({ channel, key, category, reason: 'unsubscribe', source: 'link' })
   }

@@ -211,7 +211,7 @@ onDatabase(t, 'a mail to an address without an account has a link that ends its 
 })
 
 onDatabase(t, 'operators find, import and release addresses', async (t, at) => {
-  const { add, admin, send, received, users, running, db } = await startSuppression(t, at)
+  const { add, admin, send, received, users, running, db, clock } = await startSuppression(t, at)
   const found = async (query: string) => {
     const { data } = await admin('GET', `admin/suppressions?${query}`)
     return data.items.map(({ address }: { address: string }) => address)
@@ -235,11 +235,16 @@ onDatabase(t, 'operators find, import and release addresses', async (t, at) => {
     ],
     [{ address: 'dan@x.example', category: 'weather' }, 'suppression.category-unknown', 'category'],
     [{ address: 'dan@x.example', endsAt: '2020-01-01T00:00:00Z' }, 'suppression.end-passed', 'endsAt'],
-    [{ address: 'Eve@example.com' }, 'suppression.listed', 'addressKey'],
+    [{ address: 'Eve@example.com' }, 'suppression.listed', 'address'],
   ] as const) {
     const { code, data } = await admin('POST', 'admin/suppressions', body)
     t.same([code === '200', data?.reason, data?.field], [false, reason, field])
   }
+
+  const short = { endsAt: new Date(clock.now() + 3_600_000).toISOString() }
+  t.equal((await add('dan@x.example', short)).code, '200')
+  await db.execute('update suppression set ends_at = ? where ends_at is not null', [new Date(1)])
+  t.hasStrict(await add('dan@x.example'), { data: { endsAt: null } }, 'an entry that has ended is replaced')
 
   const rows = [{ address: 'a@x.example' }, { address: 'b@x.example', category: 'mall' }, { address: 'b' }]
   const dry = await admin('POST', 'admin/suppressions/import', { rows: rows.slice(0, 2), mode: 'check' })
