@@ -113,7 +113,7 @@ export function tokensOf(apiUrl: string, username: string, password: string): Si
 }
 
 if (import.meta.main) {
-  const { API_URL = 'http://localhost:8080', PORT = '8090', INBOX_USER = '', INBOX_PASSWORD = '' } = process.env
+  const { API_URL = 'http://localhost:3000', PORT = '8090', INBOX_USER = '', INBOX_PASSWORD = '' } = process.env
   const site = await createSite({ apiUrl: () => API_URL, createToken: tokensOf(API_URL, INBOX_USER, INBOX_PASSWORD) })
   site.listen(Number(PORT), 'localhost', () => console.log(`http://localhost:${PORT}/plain, /react and /vue`))
 }

@@ -251,7 +251,10 @@ export const inbox = service<Inbox>('notification.inbox', { from: '@plinth/inbox
 
 /** Question whether a user wants a message. A user can switch off its channel and its category. */
 export interface PreferenceQuery {
-  /** Users can switch off `database`, `websocket`, `mail` and `sms`. For other channels only the category matters. */
+  /**
+   * Users can switch off `database`, `websocket`, `mail` and `sms`, and, per category, the channels of `preferenceChannel`.
+   * For other channels only the category matters.
+   */
   readonly channel: string
   /** One of `categories`, or a category that a plugin declares; see `notificationCategory`. */
   readonly category: string
@@ -260,8 +263,8 @@ export interface PreferenceQuery {
 /** Tells which messages users want, and when (document 2 of the specification, "Preferences"). */
 export interface NotificationPreferences {
   /**
-   * Returns the users who want a message. Accepts any number of users. A user without saved preferences wants
-   * everything.
+   * Returns the users who want a message. Accepts any number of users. A user without saved preferences has
+   * the defaults.
    */
   wanted(userIds: readonly number[], question: PreferenceQuery): Promise<ReadonlySet<number>>
   /**
@@ -297,8 +300,8 @@ export interface InboxEmbedding {
   /** Audience of the tokens, see `Identity.authenticateFor`. */
   readonly audience: string
   /**
-   * Creates a token for the embedded inbox of a user: for 15 minutes, and only for the operations of this inbox and of the
-   * notification preferences. For back ends that have authenticated the user themselves.
+   * Creates a token for the embedded inbox of a user: for 15 minutes, and only for the operations of this inbox and for
+   * `/api/v1/notifications/preferences` itself. For back ends that have authenticated the user themselves.
    *
    * @param sessionId session with which the token ends, see `Principal.sessionId`
    * @throws BusinessError "404" `iam.user-unknown`, also for a disabled user

@@ -40,7 +40,7 @@ export const ownerFinder =
   }
 
 /** Channels that do not send in quiet hours. */
-const disturbing: readonly string[] = ['mail', 'sms', 'social', 'websocket']
+const disturbing: readonly string[] = ['mail', 'sms', 'social', 'websocket', 'web-push', 'fcm']
 
 interface QuietUsersDependencies {
   readonly clock: Pick<Clock, 'now'>

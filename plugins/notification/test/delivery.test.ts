@@ -200,6 +200,24 @@ onDatabase(
   },
 )
 
+onSqlite(t, 'N-001 a push message waits for the end of quiet hours', async (t, at) => {
+  const pushes = ['web-push', 'fcm'].map((code) => channel(code, ['user']))
+  const { facade, pass, idle, quiet, clock } = await startQueue(t, at, { plugins: pushes.map(({ plugin }) => plugin) })
+  quiet.set(1, clock.now() + hourMs)
+  await facade.enqueue({ content: 'Hi', recipients: users(1) }, { channels: ['web-push', 'fcm'] })
+  await idle()
+  t.same(
+    pushes.map(({ sent }) => sent.length),
+    [0, 0],
+  )
+  quiet.clear()
+  await pass(hourMs + 60_000)
+  t.same(
+    pushes.map(({ sent }) => sent.length),
+    [1, 1],
+  )
+})
+
 onDatabase(t, 'N-001 a message is not sent before its time', async (t, at) => {
   const { facade, pass, idle, messages, mail, clock } = await startQueue(t, at)
   const draft = { content: 'Hi', recipients: users(3) }

@@ -19,7 +19,7 @@ interface Entry {
   readonly about?: Pick<AddressReport, 'address' | 'userId' | 'sendLogId'>
 }
 
-/** The suppression list. `resource.ts` has the operations of operators. */
+/** The suppression list. `entries.ts` has the operations of operators. */
 export class SuppressionList implements Suppressions {
   readonly #db: Database
   readonly #key: Pick<PluginEncryptionKey, 'get'>

@@ -55,7 +55,12 @@ const reading = [
         ...listQuery.properties,
         ...range.properties,
         unreadOnly: Type.Optional(Type.Boolean()),
-        category: Type.Optional(Type.Enum([...categories], { description: 'Category of the business module.' })),
+        category: Type.Optional(
+          Type.Enum([...categories], {
+            description:
+              'Category of the business module. `system` includes messages of categories that plugins declare.',
+          }),
+        ),
         module: Type.Optional(line(64, { minLength: 1, description: 'Business module, ignoring case.' })),
         keyword: Type.Optional(line(100, { description: 'Part of the subject or content, as stored.' })),
       }),

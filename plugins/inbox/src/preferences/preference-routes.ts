@@ -30,7 +30,7 @@ const quietHours = nullable(
   }),
   {
     description:
-      'Daily period in which all but critical messages wait. If the end is before the start, the period spans midnight. Null: no quiet hours.',
+      'Daily period in which messages wait, except critical ones and those in the inbox. If the end is before the start, the period spans midnight. Null: no quiet hours.',
   },
 )
 

@@ -99,7 +99,7 @@ const question = page(
 )
 
 const later = 'Please try again later. · 请稍后再试。'
-const invalid = 'This link does not hold. · 链接无效。'
+const invalid = 'This link is not valid. · 链接无效。'
 
 interface RouteDependencies {
   readonly links: UnsubscribeLinks

@@ -181,7 +181,7 @@ export const sendLogRoutes = [
         ...range.properties,
         ...sort.properties,
         channel: Type.Optional(
-          Type.String({ minLength: 1, maxLength: 64, description: 'Code of the template, ignoring case.' }),
+          Type.String({ minLength: 1, maxLength: 64, description: 'Code of the channel, ignoring case.' }),
         ),
         retryableOnly,
         status: Type.Optional(Type.Enum(sendLogStates)),
