@@ -1,4 +1,4 @@
-import type { Texts } from './texts.ts'
+import type { OwnTexts } from './texts.ts'
 import type { GetToken, TokenSource, UnreadCount } from './types.ts'
 import { View } from './view.ts'
 
@@ -48,7 +48,7 @@ export class PlinthInbox extends Base {
   ]
 
   #getToken: GetToken | undefined
-  #texts: Partial<Texts> = {}
+  #texts: OwnTexts = {}
   #view: View | undefined
 
   /** Address of the product with its context path, for example `https://api.example`. Default: the site of the page. */
@@ -121,10 +121,10 @@ export class PlinthInbox extends Base {
   }
 
   /** Texts that replace those of the element, as an object or as JSON. */
-  get texts(): Partial<Texts> {
+  get texts(): OwnTexts {
     return this.#texts
   }
-  set texts(value: Partial<Texts> | string | null) {
+  set texts(value: OwnTexts | string | null) {
     this.#texts = parseTexts(value)
     this.#view?.render()
   }
@@ -197,10 +197,10 @@ export class PlinthInbox extends Base {
   }
 }
 
-const isObject = (value: unknown): value is Partial<Texts> => typeof value === 'object' && value !== null
+const isObject = (value: unknown): value is OwnTexts => typeof value === 'object' && value !== null
 
 /** Returns no texts for invalid JSON, so that the inbox stays usable. */
-function parseTexts(value: unknown): Partial<Texts> {
+function parseTexts(value: unknown): OwnTexts {
   if (isObject(value)) return value
   try {
     const parsed: unknown = JSON.parse(String(value))

@@ -2,7 +2,7 @@ import { PlinthInbox } from './element.ts'
 
 export { InboxError } from './api.ts'
 export { PlinthInbox } from './element.ts'
-export type { Texts } from './texts.ts'
+export type { OwnTexts, Texts } from './texts.ts'
 export type { Attachment, GetToken, InboxItem, OpenDetail, UnreadCount } from './types.ts'
 
 /**

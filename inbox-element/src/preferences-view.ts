@@ -1,71 +1,61 @@
 import type { InboxApi } from './api.ts'
-import { create, setText } from './dom.ts'
-import type { Texts } from './texts.ts'
+import { create } from './dom.ts'
 
-export type Preferences = Readonly<Record<string, unknown>> & {
-  readonly locale?: string | null
-  readonly timeZone?: string | null
+/** Whether the user gets the messages of one category on one channel. */
+interface Cell {
+  /** Channel and category, such as `mail/marketing`. */
+  readonly cell: string
+  readonly channelName: string
+  readonly category: string
+  readonly categoryName: string
+  readonly enabled: boolean
+  /** True if the user cannot change it. */
+  readonly locked: boolean
 }
 
-/** Switches by group. The name of the field is the name of the text and `Enabled`. */
-const groups = {
-  channels: ['database', 'websocket', 'email', 'sms'],
-  filter: ['system', 'account', 'todo', 'chat', 'blog', 'forum', 'mall', 'marketing'],
-} as const
-
-/** Switches of channels and categories. A change is saved immediately. */
+/** Switches of the channels of each category. A change is saved immediately. */
 export class PreferencesView {
   readonly #api: Pick<InboxApi, 'call'>
   readonly #failed: (error: unknown) => void
-  readonly #switches = new Map<string, { readonly box: HTMLInputElement; readonly text: HTMLElement }>()
-  readonly #legends = new Map<keyof typeof groups, HTMLElement>()
+  /** Number of calls of `load` and `clear`. Only the response to the last one is shown. */
+  #loads = 0
   readonly element = create('div', { part: 'settings', hidden: true })
 
   constructor(api: Pick<InboxApi, 'call'>, failed: (error: unknown) => void) {
     this.#api = api
     this.#failed = failed
-    for (const [group, names] of Object.entries(groups)) {
-      const legend = create('legend')
-      this.#legends.set(group as keyof typeof groups, legend)
-      const fieldset = create('fieldset', {}, legend)
-      for (const name of names) fieldset.append(this.#createSwitch(name))
-      this.element.append(fieldset)
-    }
   }
 
   /** @throws InboxError */
-  async load(): Promise<Preferences> {
-    const preferences = await this.#api.call<Preferences>('GET', '/preferences')
-    for (const [name, { box }] of this.#switches) {
-      box.checked = preferences[`${name}Enabled`] === true
-      box.disabled = false
+  async load(): Promise<void> {
+    const load = ++this.#loads
+    const cells = await this.#api.call<readonly Cell[]>('GET', '/preferences/cells')
+    if (load !== this.#loads) return
+    this.clear()
+    for (const [, ofCategory] of Map.groupBy(cells, ({ category }) => category)) {
+      const legend = create('legend', {}, ofCategory[0]?.categoryName ?? '')
+      this.element.append(create('fieldset', {}, legend, ...ofCategory.map((cell) => this.#createSwitch(cell))))
     }
-    return preferences
   }
 
-  render(texts: Texts): void {
-    for (const [group, legend] of this.#legends) setText(legend, texts[group])
-    for (const [name, { text }] of this.#switches) setText(text, texts[name as keyof Texts])
+  /** Removes all switches. */
+  clear(): void {
+    this.#loads++
+    this.element.replaceChildren()
   }
 
-  #createSwitch(name: string): HTMLElement {
-    const box = create('input', {
-      type: 'checkbox',
-      role: 'switch',
-      disabled: true,
-      onchange: () => void this.#save(name, box),
-    })
-    const text = create('span')
-    this.#switches.set(name, { box, text })
-    return create('label', {}, box, text)
+  #createSwitch({ cell, channelName, enabled, locked }: Cell): HTMLElement {
+    const onchange = () => void this.#save(cell, box)
+    const box = create('input', { type: 'checkbox', role: 'switch', checked: enabled, disabled: locked, onchange })
+    return create('label', {}, box, channelName)
   }
 
-  async #save(name: string, box: HTMLInputElement): Promise<void> {
-    const value = box.checked
+  async #save(cell: string, box: HTMLInputElement): Promise<void> {
+    const enabled = box.checked
     try {
-      await this.#api.call('PUT', '/preferences', { body: { [`${name}Enabled`]: value } })
+      await this.#api.call('PUT', `/preferences/cells/${cell}`, { body: { enabled } })
     } catch (error) {
-      box.checked = !value
+      box.checked = !enabled
       this.#failed(error)
     }
   }

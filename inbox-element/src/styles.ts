@@ -68,6 +68,7 @@ a { color: var(--_accent); overflow-wrap: anywhere }
 .undo span, .error span { flex: 1 }
 .undo button, .error button { color: var(--_accent); font-weight: 600 }
 .settings { flex: 1; overflow-y: auto; padding: 4px 8px 12px }
+.settings label { display: inline-flex }
 legend { padding: 10px 8px 4px; font-weight: 600 }
 .hint { position: absolute; inline-size: 1px; block-size: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap }
 @media (prefers-reduced-motion: no-preference) { button { transition: background-color .12s } }

@@ -33,15 +33,12 @@ const en = {
   arrived: 'New notification: {subject}',
   attachments: 'Attachments',
   noFile: '{name} (not available)',
-  channels: 'Channels',
-  database: 'Inbox',
-  websocket: 'Live updates',
-  email: 'E-mail',
-  sms: 'SMS',
 }
 
 /** Texts of the element. `{count}`, `{subject}` and `{name}` are replaced. */
 export type Texts = Readonly<Record<keyof typeof en, string>>
+/** Texts of a page, also names of categories that plugins declare. */
+export type OwnTexts = Partial<Texts> & Readonly<Record<string, string>>
 
 const zhCN: Texts = {
   title: '通知',
@@ -78,15 +75,10 @@ const zhCN: Texts = {
   arrived: '新通知：{subject}',
   attachments: '附件',
   noFile: '{name}（不可用）',
-  channels: '渠道',
-  database: '站内信',
-  websocket: '实时更新',
-  email: '邮件',
-  sms: '短信',
 }
 
 /** Returns the texts of a language, English if there are none. `own` texts replace them. */
-export const textsFor = (locale: string, own: Partial<Texts>): Texts => ({
+export const textsFor = (locale: string, own: OwnTexts): Texts => ({
   ...(/^zh\b/i.test(locale) ? zhCN : en),
   ...own,
 })

@@ -2,10 +2,10 @@ import { InboxApi, InboxError } from './api.ts'
 import { create, createButton, setAttribute, setText } from './dom.ts'
 import { ListView } from './list-view.ts'
 import { Live } from './live.ts'
-import { type Preferences, PreferencesView } from './preferences-view.ts'
+import { PreferencesView } from './preferences-view.ts'
 import { InboxStore } from './store.ts'
 import { styleSheet } from './styles.ts'
-import { fill, type Texts, textsFor } from './texts.ts'
+import { fill, type OwnTexts, type Texts, textsFor } from './texts.ts'
 import type { Filter, GetToken, InboxItem, OpenDetail, UnreadCount } from './types.ts'
 
 /** Time in milliseconds for which a deleted item can be restored. */
@@ -19,10 +19,15 @@ export interface ViewHost extends HTMLElement {
   readonly timeZone: string
   readonly mode: string
   readonly tabs: readonly string[]
-  readonly texts: Partial<Texts>
+  readonly texts: OwnTexts
   readonly pageSize: number
   readonly realtime: string
   open: boolean
+}
+
+interface ReaderFormat {
+  readonly locale?: string | null
+  readonly timeZone?: string | null
 }
 
 /** Everything that an element shows and does. */
@@ -48,7 +53,8 @@ export class View {
   readonly #alerted = create('div', { role: 'alert', class: 'hint' })
   readonly #panel: HTMLElement
   #connection: AbortController | undefined
-  #saved: Preferences | undefined
+  /** Language and time zone that the user has saved. Replaced by `reset`. */
+  #reader: { saved?: ReaderFormat } = {}
   #failure: keyof Texts | undefined
   #isOffline = false
   #isRenderPending = false
@@ -134,7 +140,9 @@ export class View {
   reset(): void {
     this.#finishRemovals()
     this.#api.forget()
-    this.#saved = undefined
+    this.#reader = {}
+    this.#preferences.element.hidden = true
+    this.#preferences.clear()
     this.#store.clear()
     this.restart()
   }
@@ -147,8 +155,9 @@ export class View {
   /** @throws InboxError */
   async sync(): Promise<void> {
     await this.#store.sync()
-    if (this.#saved !== undefined) return
-    this.#saved = await this.#preferences.load()
+    const reader = this.#reader
+    if (reader.saved !== undefined) return
+    reader.saved = await this.#api.call<ReaderFormat>('GET', '/preferences')
     this.render()
   }
 
@@ -172,7 +181,7 @@ export class View {
 
   get #locale(): string {
     const page = this.#host.closest<HTMLElement>('[lang]')?.lang
-    const wanted = this.#host.locale || this.#saved?.locale || page || navigator.language
+    const wanted = this.#host.locale || this.#reader.saved?.locale || page || navigator.language
     try {
       return Intl.getCanonicalLocales(wanted.replaceAll('_', '-'))[0] ?? 'en'
     } catch {
@@ -217,7 +226,6 @@ export class View {
     this.#list.element.hidden = showsPreferences
     this.#readAll.hidden = showsPreferences
     this.#readAll.disabled = count === 0
-    this.#preferences.render(texts)
     this.#note.hidden = !this.#isOffline
     setText(this.#note, texts.offline)
     const failure = this.#isOffline ? undefined : this.#failure
@@ -227,7 +235,7 @@ export class View {
     setText(this.#alerted, this.#isOffline ? texts.offline : this.#errorText.textContent)
     if (!this.#panel.hidden)
       this.#list.render(
-        { texts, tabs, formatTime: timeFormat(locale, this.#host.timeZone || this.#saved?.timeZone) },
+        { texts, tabs, formatTime: timeFormat(locale, this.#host.timeZone || this.#reader.saved?.timeZone) },
         failure !== undefined,
       )
     this.#announceCount()
@@ -253,7 +261,7 @@ export class View {
   #togglePreferences(): void {
     const { element } = this.#preferences
     element.hidden = !element.hidden
-    if (!element.hidden) void this.#load(() => this.#preferences.load().then(() => {}))
+    if (!element.hidden) void this.#load(() => this.#preferences.load())
     this.render()
   }
 

@@ -139,12 +139,17 @@ for (const name of ['plain', 'react', 'vue']) {
     await page.locator('plinth-inbox .badge').waitFor({ state: 'hidden' })
 
     await page.getByRole('button', { name: 'Preferences' }).click()
-    const mall = page.getByRole('switch', { name: 'Shop' })
-    await until(() => mall.isEnabled(), 'the preferences are loaded')
+    const mall = page.getByRole('group', { name: 'Mall' }).getByRole('switch', { name: 'E-mail' })
+    await mall.waitFor()
     t.strictSame(await findAccessibilityProblems(page), [])
     const saved = page.waitForResponse((response) => response.request().method() === 'PUT')
     await mall.uncheck()
-    t.hasStrict(await (await saved).json(), { code: '200', data: { mallEnabled: false } })
+    const { data } = await (await saved).json()
+    t.hasStrict(
+      data.find(({ cell }: { cell: string }) => cell === 'mail/mall'),
+      { enabled: false },
+    )
+    t.ok(await page.getByRole('group', { name: 'Security' }).getByRole('switch').first().isDisabled(), 'required')
     t.strictSame(complaints, [])
   })
 }

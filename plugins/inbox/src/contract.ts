@@ -31,17 +31,11 @@ export function categoryOf(module: unknown): Category {
   return categories.find((category) => category === name) ?? categoryOfModule.get(name) ?? 'system'
 }
 
-/**
- * Returns a condition for the modules of a category, the reverse of `categoryOf`. Modules are stored in lower case.
- */
-export function moduleConditionOf(category: Category): { readonly $in?: string[]; readonly $nin?: string[] } {
-  const modulesOf = (one: Category) => [
-    one,
-    ...[...categoryOfModule].flatMap(([module, of]) => (of === one ? [module] : [])),
-  ]
-  if (category !== 'system') return { $in: modulesOf(category) }
-  return { $nin: categories.flatMap((one) => (one === 'system' ? [] : modulesOf(one))) }
-}
+/** Returns the modules of a category, in lower case. */
+export const modulesOf = (category: Category): readonly string[] => [
+  category,
+  ...[...categoryOfModule].flatMap(([module, of]) => (of === category ? [module] : [])),
+]
 
 /** A file at `disk` and `path`, or at an external `url`, or both. */
 export interface AttachmentDraft {

@@ -38,7 +38,7 @@ import {
 import { PreferenceCellRow, PreferenceDefaultRow } from './preferences/entities.ts'
 import { preferenceLinks, SignedPreferenceLinks } from './preferences/links.ts'
 import { matrixPages } from './preferences/matrix-pages.ts'
-import { matrixRoutes } from './preferences/matrix-routes.ts'
+import { cellRoutes, matrixRoutes } from './preferences/matrix-routes.ts'
 import { PreferenceMatrix } from './preferences/preference-matrix.ts'
 import { preferencePage, preferencePageLimit } from './preferences/preference-page.ts'
 import { preferenceRoutes } from './preferences/preference-routes.ts'
@@ -113,7 +113,7 @@ export default definePlugin({
     const contents = new ContentReader({ db, translator, storage, log })
     const retentionMs = () => config.get('platform.notification.inbox.retention')
     const broadcasts = new Broadcasts({ db, retentionMs })
-    const reader = new InboxReader({ db, contents, broadcasts, identity })
+    const reader = new InboxReader({ db, contents, broadcasts, terms, identity })
     const writer = new ItemWriter({
       db,
       events,
@@ -140,9 +140,11 @@ export default definePlugin({
     provide(inboxEmbedding, embedding)
     http.addRoutes(openToEmbedding(inboxRoutes), { reader, state })
     http.addRoutes(openToEmbedding(preferenceRoutes), { preferences })
-    http.addRoutes(matrixRoutes, { db, kernel, matrix: preferences, terms, links })
+    const matrix = { db, kernel, matrix: preferences, terms, links }
+    http.addRoutes(openToEmbedding(cellRoutes), matrix)
+    http.addRoutes(matrixRoutes, matrix)
     http.addRoutes(embedRoutes, { embedding })
-    http.everyRequest(allowEmbedding([...inboxRoutes, ...preferenceRoutes], embedding))
+    http.everyRequest(allowEmbedding([...inboxRoutes, ...preferenceRoutes, ...cellRoutes], embedding))
     http.register(preferencePage({ matrix: preferences, terms, links, identity, translator, log }), 'public', [
       preferencePageLimit,
     ])

@@ -10,7 +10,7 @@ import {
 } from '@plinth/dev/testing'
 import { onDatabase, type TestDatabase } from '@plinth/dev/testing/database'
 import { identity } from '@plinth/iam'
-import { categories, categoryOf, inboxEmbedding, moduleConditionOf } from '@plinth/inbox'
+import { categories, categoryOf, inboxEmbedding } from '@plinth/inbox'
 import t, { type Test } from 'tap'
 import { startInbox } from './fixtures/inbox-product.ts'
 
@@ -58,6 +58,10 @@ onDatabase(t, 'a token is only valid for the own inbox and preferences', async (
     ['PUT', `${inbox}/read-all`, {}],
     ['GET', 'notifications/preferences'],
     ['PUT', 'notifications/preferences', { mallEnabled: false }],
+    ['GET', 'notifications/preferences/cells'],
+    ['PUT', 'notifications/preferences/cells/mail/forum', { enabled: false }],
+    ['POST', 'notifications/preferences/link'],
+    ['PUT', 'admin/notifications/preference-defaults/mail/forum', { enabled: false, locked: false }],
     ['PUT', `${inbox}/${bobs}/read`],
     ['DELETE', `${inbox}/${bobs}`],
     ['DELETE', `${inbox}/${adas}`],
@@ -79,6 +83,10 @@ onDatabase(t, 'a token is only valid for the own inbox and preferences', async (
     'PUT inbox/read-all 200',
     'GET notifications/preferences 200',
     'PUT notifications/preferences 200',
+    'GET notifications/preferences/cells 200',
+    'PUT notifications/preferences/cells/mail/forum 200',
+    `POST notifications/preferences/link ${outside}`,
+    `PUT admin/notifications/preference-defaults/mail/forum ${outside}`,
     'PUT inbox/foreign/read 404 notification-inbox.item-unknown',
     'DELETE inbox/foreign 404 notification-inbox.item-unknown',
     'DELETE inbox/own 200',
@@ -183,14 +191,16 @@ onDatabase(t, 'only pages of allowed sites can call the operations of the inbox'
 onDatabase(t, 'a list of a category contains exactly the messages of its modules', async (t, at) => {
   const { user, add } = await start(t, at)
   const ada = await user('ada')
-  const modules = [...categories, 'approval', 'to-do', 'CMS', 'social', 'commerce', 'unknown-module']
+  const modules = [...categories, 'approval', 'to-do', 'CMS', 'social', 'commerce', 'Security', 'unknown-module']
   for (const module of modules) await add({ messageId: module, userIds: [ada.id], attributes: { module } })
   const listed = async (category: string) =>
     (await ada.inbox(`category=${category}&size=100`)).items
       .map(({ messageId }: { messageId: string }) => messageId)
       .sort()
-  const expected = (category: string) => modules.filter((module) => categoryOf(module) === category).sort()
-  for (const category of categories) t.same(await listed(category), expected(category), category)
-  t.same(moduleConditionOf('todo'), { $in: ['todo', 'approval', 'to-do'] })
-  t.equal((await ada.call('GET', 'notifications/inbox?category=other')).code, '400')
+  const codeOf = (module: string) => (module === 'Security' ? 'security' : categoryOf(module))
+  const expected = (category: string) => modules.filter((module) => codeOf(module) === category).sort()
+  for (const category of [...categories, 'security', 'legal'])
+    t.same(await listed(category), expected(category), category)
+  const unknown = { code: '400', data: { reason: 'notification-inbox.category-unknown', field: 'category' } }
+  t.hasStrict(await ada.call('GET', 'notifications/inbox?category=other'), unknown)
 })

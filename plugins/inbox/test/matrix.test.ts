@@ -178,9 +178,13 @@ onEachDatabase(t, 'the matrix agrees with a model: defaults, locks, cells and sw
           })
           t.same(superfluous, [], 'a cell with the default is not stored')
         }
+        const wrong: string[] = []
         for (const user of users)
-          for (const { channel, category, enabled } of await matrix.cells(user))
-            t.equal(enabled, shown.get(`${user} ${channel} ${category}`), `${user} ${channel} ${category}`)
+          for (const { channel, category, enabled } of await matrix.cells(user)) {
+            const cell = `${user} ${channel} ${category}`
+            if (enabled !== shown.get(cell)) wrong.push(cell)
+          }
+        t.same(wrong, [])
       }
       const model = await stored()
       for (const channel of [...channels, 'webhook'])

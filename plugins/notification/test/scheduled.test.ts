@@ -127,6 +127,8 @@ onSqlite(t, 'N-001 before a send, the operator sees who gets the message on each
   const [post60] = (await request('POST', `${admin}/audience`, { channels: ['post'], recipientUserIds: many })).data
   t.equal(post60.withoutAddress, 60)
   t.strictSame(post60.withoutAddressIds, many.slice(0, 50), 'only the first users are listed')
+  const ofAccount = { channels: ['mail'], recipientUserIds: [1, 2, 3], module: 'iam' }
+  assertMembers(t, (await request('POST', `${admin}/audience`, ofAccount)).data, [{ reached: 3, unwanted: 0 }])
   const unknown = await request('POST', `${admin}/audience`, { channels: ['pigeons'] })
   t.hasStrict(unknown, { code: '400', data: { reason: 'notification.channel-unknown', field: 'channels' } })
 })

@@ -1,8 +1,9 @@
 import { raw } from '@mikro-orm/core'
 import { countRows, type Database, findPage, firstIdAt, type PageWindow } from '@plinth/database'
 import type { Identity, Principal } from '@plinth/iam'
-import { type Category, type InboxItemView, moduleConditionOf } from '../contract.ts'
+import type { InboxItemView } from '../contract.ts'
 import { ContentRow, ItemRow, MarkRow } from '../entities.ts'
+import type { PreferenceTerms } from '../preferences/categories.ts'
 import type { Broadcasts } from './broadcasts.ts'
 import type { ContentReader } from './content-reader.ts'
 import { mergedPage } from './merged-page.ts'
@@ -10,7 +11,8 @@ import { allCategories, optOutSql } from './opt-outs.ts'
 
 interface InboxFilter {
   readonly unreadOnly?: boolean | undefined
-  readonly category?: Category | undefined
+  /** Code of a category. */
+  readonly category?: string | undefined
   readonly module?: string | undefined
   /** Part of the stored texts, before they are translated. */
   readonly keyword?: string | undefined
@@ -27,6 +29,7 @@ interface InboxReaderDependencies {
   readonly db: Database
   readonly contents: ContentReader
   readonly broadcasts: Broadcasts
+  readonly terms: Pick<PreferenceTerms, 'moduleCondition'>
   readonly identity: Pick<Identity, 'rowsInScope' | 'findUserIds'>
 }
 
@@ -48,8 +51,8 @@ export class InboxReader {
     window: PageWindow,
     locale: string,
   ) {
-    const { db, broadcasts } = this.#parts
-    const inCategory = category === undefined ? [] : [{ module: moduleConditionOf(category) }]
+    const { db, broadcasts, terms } = this.#parts
+    const inCategory = category === undefined ? [] : [{ module: terms.moduleCondition(category) }]
     const ofModule = module === undefined ? [] : [{ module: module.trim().toLowerCase() }]
     const modules = [...inCategory, ...ofModule]
     const where = {

@@ -16,7 +16,7 @@ import {
   Type,
 } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
-import { categories, inboxItemView } from '../contract.ts'
+import { inboxItemView } from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import type { InboxReader } from './inbox-reader.ts'
 import type { ReadState } from './read-state.ts'
@@ -56,17 +56,14 @@ const reading = [
         ...range.properties,
         unreadOnly: Type.Optional(Type.Boolean()),
         category: Type.Optional(
-          Type.Enum([...categories], {
-            description:
-              'Category of the business module. `system` includes messages of categories that plugins declare.',
-          }),
+          line(64, { minLength: 1, description: 'Code of a category, as in the preferences by channel and category.' }),
         ),
         module: Type.Optional(line(64, { minLength: 1, description: 'Business module, ignoring case.' })),
         keyword: Type.Optional(line(100, { description: 'Part of the subject or content, as stored.' })),
       }),
     },
     response: listPage(inboxItemView),
-    reasons: [],
+    reasons: ['notification-inbox.category-unknown'],
     handler: (request, { reader }) =>
       listResponse(
         request.query,

@@ -1,5 +1,6 @@
 import { extensionPoint, type Localized, type LocalizedText, service, shape } from '@plinth/kernel'
-import { categories as builtIn, type Category, categoryOf } from '../contract.ts'
+import { categories as builtIn, type Category, categoryOf, modulesOf } from '../contract.ts'
+import { businessError } from '../declarations.ts'
 
 /** A category of messages that a plugin declares. Messages with its name as their attribute `module` belong to it. */
 export interface NotificationCategory {
@@ -12,7 +13,7 @@ export interface NotificationCategory {
 
 /**
  * Categories of plugins, by their name. The categories of document 2 of the specification exist in every product; a
- * contribution with the name of one of them, or with the name `all`, has no effect.
+ * contribution with the name of one of them or of one of their modules, or with the name `all`, has no effect.
  *
  * @example contributes: [notificationCategory.of({ shipping: { title: { en: 'Shipping', 'zh-CN': '物流' } } })]
  */
@@ -99,7 +100,8 @@ export class PreferenceTerms {
 
   /** Categories of plugins whose name has no other meaning: the suppression list uses `all` for all categories. */
   get #own(): readonly (readonly [string, NotificationCategory])[] {
-    return [...this.#contributed.categories].filter(([code]) => code !== 'all' && !Object.hasOwn(builtInTitles, code))
+    const isFree = (code: string) => code !== 'all' && code !== 'system' && categoryOf(code) === 'system'
+    return [...this.#contributed.categories].filter(([code]) => isFree(code))
   }
 
   of(module: unknown): { readonly code: string; readonly isRequired: boolean } {
@@ -107,6 +109,23 @@ export class PreferenceTerms {
     const known = categoryOf(module)
     const own = known === 'system' ? this.#own.find(([code]) => code === name)?.[1] : undefined
     return own === undefined ? { code: known, isRequired: false } : { code: name, isRequired: own.required === true }
+  }
+
+  /**
+   * Returns a condition for the modules of a category, the reverse of `of`. Modules are stored in lower case.
+   *
+   * @throws BusinessError "400" `notification-inbox.category-unknown`
+   */
+  moduleCondition(category: string): { readonly $in: readonly string[] } | { readonly $nin: readonly string[] } {
+    const own = this.#own.map(([code]) => code)
+    if (own.includes(category)) return { $in: [category] }
+    const known = builtIn.find((one) => one === category)
+    if (known === undefined) {
+      const params = { category, known: [...builtIn, ...own].join(', ') }
+      throw businessError('category-unknown', { params, data: { field: 'category' } })
+    }
+    if (known !== 'system') return { $in: modulesOf(known) }
+    return { $nin: [...builtIn.filter((one) => one !== 'system').flatMap(modulesOf), ...own] }
   }
 
   all(): readonly DeclaredCategory[] {

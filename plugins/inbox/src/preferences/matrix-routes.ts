@@ -41,8 +41,8 @@ const ownLinkMs = 15 * 60_000
 
 const { route } = routesWith<MatrixRouteDependencies>()
 
-/** Routes of the matrix: of a user's own cells, and of the defaults that operators set. */
-export const matrixRoutes = [
+/** Routes of a user's own cells. */
+export const cellRoutes = [
   route({
     method: 'GET',
     path: `${path}/cells`,
@@ -67,6 +67,10 @@ export const matrixRoutes = [
       return viewsOf(await matrix.saveCells(userId, [{ ...request.params, ...request.body }]), terms, request)
     },
   }),
+]
+
+/** Routes of the link to the page of preferences, and of the defaults that operators set. */
+export const matrixRoutes = [
   route({
     method: 'POST',
     path: `${path}/link`,

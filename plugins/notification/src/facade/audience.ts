@@ -1,4 +1,4 @@
-import { categoryOf, type NotificationPreferences } from '@plinth/inbox'
+import { categoryOf, type NotificationCategories, type NotificationPreferences } from '@plinth/inbox'
 import type { NotificationChannel } from '@plinth/kernel'
 import type { QuietUsers } from '../recipients.ts'
 
@@ -17,7 +17,7 @@ interface ChannelAudience {
   readonly withoutAddress: number
   /** The first users without an address. */
   readonly withoutAddressIds: readonly number[]
-  /** Number of users who have switched off the channel. */
+  /** Number of users who have switched off such messages on the channel. */
   readonly unwanted: number
   /** Number of users in quiet hours now. Unless the message is critical, they get it later. */
   readonly quiet: number
@@ -27,6 +27,7 @@ interface AudienceDependencies {
   readonly channels: ReadonlyMap<string, NotificationChannel>
   readonly quiet: QuietUsers
   readonly preferences: Pick<NotificationPreferences, 'wanted'> | undefined
+  readonly categories: Pick<NotificationCategories, 'of'> | undefined
 }
 
 /** Counts who gets a message before it is sent. */
@@ -37,17 +38,26 @@ export class Audience {
     this.#parts = parts
   }
 
-  /** @param codes codes of loaded channels */
-  count(codes: readonly string[], userIds: readonly number[]): Promise<readonly ChannelAudience[]> {
+  /**
+   * @param codes codes of loaded channels
+   * @param module attribute of the message that determines its category
+   */
+  count(codes: readonly string[], userIds: readonly number[], module?: string): Promise<readonly ChannelAudience[]> {
+    const category = this.#parts.categories?.of(module).code ?? categoryOf(module)
     return Promise.all(
       codes.flatMap((code) => {
         const channel = this.#parts.channels.get(code)
-        return channel === undefined ? [] : [this.#on(code, channel, userIds)]
+        return channel === undefined ? [] : [this.#on(code, channel, userIds, category)]
       }),
     )
   }
 
-  async #on(code: string, channel: NotificationChannel, userIds: readonly number[]): Promise<ChannelAudience> {
+  async #on(
+    code: string,
+    channel: NotificationChannel,
+    userIds: readonly number[],
+    category: string,
+  ): Promise<ChannelAudience> {
     const { preferences, quiet } = this.#parts
     const enabled = channel.enabled?.() ?? true
     const nobody = {
@@ -64,7 +74,7 @@ export class Audience {
     const reachable = (await channel.reachable?.(userIds)) ?? new Set(userIds)
     const withAddress = userIds.filter((id) => reachable.has(id))
     const missing = userIds.filter((id) => !reachable.has(id))
-    const wanted = await preferences?.wanted(withAddress, { channel: code, category: categoryOf(undefined) })
+    const wanted = await preferences?.wanted(withAddress, { channel: code, category })
     const reached = withAddress.filter((id) => wanted?.has(id) ?? true)
     const resting = await quiet.on(
       code,

@@ -1,4 +1,4 @@
-import { id, instant, nullable, rateLimited, routesWith, Type, text, withDescription } from '@plinth/http'
+import { id, instant, line, nullable, rateLimited, routesWith, Type, text, withDescription } from '@plinth/http'
 import { type Identity, outOfScope, type Principal, requirePrincipal } from '@plinth/iam'
 import { idempotentResumable } from '@plinth/idempotency'
 import { type ChannelProvider, localize, type Recipient } from '@plinth/kernel'
@@ -125,7 +125,10 @@ const channelAudience = Type.Object({
     maxItems: maxListedUsers,
     description: 'The first users without an address.',
   }),
-  unwanted: Type.Integer({ minimum: 0, description: 'Number of users who have switched off the channel.' }),
+  unwanted: Type.Integer({
+    minimum: 0,
+    description: 'Number of users who have switched off such messages on the channel.',
+  }),
   quiet: Type.Integer({
     minimum: 0,
     description: 'Number of users in quiet hours now. They get the message later, unless it is critical.',
@@ -298,15 +301,20 @@ export const sendRoutes = [
     summary: 'Count who would get a message on each channel; sends nothing',
     access: { permission: permissionCodes.messageSend, scope: 'caller' },
     annotations: [rateLimited({ maxAttempts: 120, windowSeconds: 60 })],
-    request: { body: Type.Object(receivers) },
+    request: {
+      body: Type.Object({
+        ...receivers,
+        module: Type.Optional(line(64, { description: 'Attribute `module` of the message, for its category.' })),
+      }),
+    },
     response: Type.Array(channelAudience),
     reasons: ['iam.out-of-scope', 'notification.channel-unknown'],
     async handler(request, { notification, outgoing, audience, identity }) {
-      const { channels = [], recipientUserIds = [] } = request.body
+      const { channels = [], recipientUserIds = [], module } = request.body
       const userIds = [...new Set(recipientUserIds)]
       await identity?.assertInScope(requirePrincipal(request), userIds, 'recipientUserIds')
       const codes = notification.codesOf(channels.length === 0 ? [outgoing.administratorsChannel] : channels)
-      const counted = await audience.count(codes, userIds)
+      const counted = await audience.count(codes, userIds, module)
       return counted.map((one) => ({ ...one, withoutAddressIds: [...one.withoutAddressIds] }))
     },
   }),

@@ -68,7 +68,16 @@ const jump = [
  * Attributes of channels. Attributes for endpoints, secrets and payloads are missing, because these must come from the
  * configuration.
  */
-const ofChannels = ['webhook.provider', 'webhook.message-type', 'sms.template-code', 'sms.sign-name', 'sms.provider']
+const ofChannels = [
+  'webhook.provider',
+  'webhook.message-type',
+  'sms.template-code',
+  'sms.sign-name',
+  'sms.provider',
+  'push.collapse-key',
+  'push.ttl',
+  'push.urgency',
+]
 
 /**
  * Attributes that administrators may set for any channel. `social.to-user` is the only sensitive one. It is never

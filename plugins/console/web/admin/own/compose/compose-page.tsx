@@ -77,7 +77,7 @@ function MessageForm({ page, form, channels, onRestart }: MessageFormProps) {
   const [typed, setTyped] = useState<Draft['values']>(restored?.values ?? {})
   const [variables, setVariables] = useState<Variables>([])
   const codes = channelCodes(typed['channels'], channels)
-  const audience = useAudience(page, codes, typed['recipientUserIds'])
+  const audience = useAudience(page, codes, typed['recipientUserIds'], typed['attributes'])
   const fields = fieldsOf(form, typed, variables, audience.data ?? [])
   const state = useFormState({ fields, initial: nothing, known: nothing, unitOf: nothing, restored: restored?.values })
   const { values } = state

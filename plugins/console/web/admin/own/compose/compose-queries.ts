@@ -6,14 +6,18 @@ import { useApi } from '../../api/context.tsx'
 import type { OwnPageView } from '../../api/page-types.ts'
 import { type Audience, operationIds, operationOf, type Preview, type Variables } from './compose-types.ts'
 
-/** Returns who gets a message to these users on each channel. */
-export function useAudience(page: OwnPageView, channels: readonly string[], users: unknown) {
+/** Returns who gets a message with these attributes to these users on each channel. */
+export function useAudience(page: OwnPageView, channels: readonly string[], users: unknown, attributes: unknown) {
   const api = useApi()
-  const recipientUserIds = Array.isArray(users) ? users.map(Number) : []
+  const { module } = Object(attributes) as { readonly module?: unknown }
+  const body = {
+    channels,
+    recipientUserIds: Array.isArray(users) ? users.map(Number) : [],
+    ...(typeof module === 'string' && { module }),
+  }
   return useQuery({
-    queryKey: [operationIds.audience, channels, recipientUserIds],
-    queryFn: ({ signal }) =>
-      api.call<readonly Audience[]>(operationOf(page, 'audience'), { body: { channels, recipientUserIds }, signal }),
+    queryKey: [operationIds.audience, body],
+    queryFn: ({ signal }) => api.call<readonly Audience[]>(operationOf(page, 'audience'), { body, signal }),
     enabled: channels.length > 0,
     placeholderData: (last) => last,
     retry: false,
