@@ -181,7 +181,7 @@ onEachDatabase(t, 'the matrix agrees with a model: defaults, locks, cells and sw
         const wrong: string[] = []
         for (const user of users)
           for (const { channel, category, enabled } of await matrix.cells(user)) {
-            const cell = `${user} ${channel} ${category}`
+            const cell = `${user} ${channel} ${category}` as const
             if (enabled !== shown.get(cell)) wrong.push(cell)
           }
         t.same(wrong, [])

@@ -52,7 +52,7 @@ export default definePlugin({
       enabled: () => config.get('platform.notification.channels.database.enabled'),
       async send(message, { signal, idempotencyKey, isWanted = false }): Promise<DeliveryOutcome> {
         if (signal.aborted)
-          return { outcome: 'deferred', errorCode: 'aborted', errorMessage: 'Given up before sending' }
+          return { outcome: 'deferred', errorCode: 'aborted', errorMessage: 'Cancelled before sending' }
         const userIds = message.recipients.flatMap((recipient) => (recipient.kind === 'user' ? [recipient.userId] : []))
         const isForAll = message.recipients.some(({ kind }) => kind === 'all-users')
         if (userIds.length === 0 && !isForAll)

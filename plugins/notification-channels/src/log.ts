@@ -24,7 +24,7 @@ export default definePlugin({
       enabled: () => config.get('platform.notification.channels.log.enabled'),
       async send(message, { signal }) {
         if (signal.aborted)
-          return { outcome: 'deferred', errorCode: 'aborted', errorMessage: 'Given up before sending' }
+          return { outcome: 'deferred', errorCode: 'aborted', errorMessage: 'Cancelled before sending' }
         if (hasNoText(message)) return { outcome: 'rejected', ...missingTextError }
         const { id, template, variables, recipients, attributes, locale } = message
         const secrets = secretsOf(message)

@@ -50,7 +50,7 @@ export default definePlugin({
       enabled: () => config.get('platform.notification.channels.memory.enabled'),
       async send(message, { signal, idempotencyKey }) {
         if (signal.aborted)
-          return { outcome: 'deferred', errorCode: 'aborted', errorMessage: 'Given up before sending' }
+          return { outcome: 'deferred', errorCode: 'aborted', errorMessage: 'Cancelled before sending' }
         if (!sent.has(idempotencyKey)) sent.set(idempotencyKey, message)
         const capacity = config.get('platform.notification.channels.memory.capacity')
         for (const oldest of sent.keys()) {

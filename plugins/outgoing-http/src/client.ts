@@ -106,13 +106,13 @@ export class OutgoingHttpClient implements OutgoingHttp {
     const { origin, path } = this.#addressOf(request)
     const settings = this.#parts.settings()
     const { method = 'POST', headers, body, signal, deadlineMs = settings.deadlineMs } = request
-    const late = new OutgoingHttpError('deadline-exceeded', `No answer within ${deadlineMs} ms`, origin, true)
+    const late = new OutgoingHttpError('deadline-exceeded', `No response within ${deadlineMs} ms`, origin, true)
     const cancelled = new AbortController()
     // A request that waits for a connection does not notice the signal.
     const { promise: gaveUp, reject } = Promise.withResolvers<never>()
     gaveUp.catch(() => {})
     cancelled.signal.addEventListener('abort', () => reject(cancelled.signal.reason))
-    const giveUp = () => cancelled.abort(new OutgoingHttpError('aborted', 'Given up', origin, true))
+    const giveUp = () => cancelled.abort(new OutgoingHttpError('aborted', 'Cancelled', origin, true))
     signal?.addEventListener('abort', giveUp)
     const endWait = this.#deadlines.begin(deadlineMs, () => cancelled.abort(late))
     const failure = (error: unknown) => {
@@ -148,7 +148,7 @@ export class OutgoingHttpClient implements OutgoingHttp {
     const { connectTimeoutMs, deadlineMs: usual } = this.#parts.settings()
     const ms = Math.min(connectTimeoutMs, deadlineMs ?? usual)
     const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const giveUp = () => reject(rejected('aborted', 'Given up'))
+    const giveUp = () => reject(rejected('aborted', 'Cancelled'))
     const endWait = this.#deadlines.begin(ms, () =>
       reject(rejected('connect-timeout', 'The connection was not made in time')),
     )
@@ -174,7 +174,7 @@ export class OutgoingHttpClient implements OutgoingHttp {
     const address = this.#rules.checked(url)
     const rejected = (code: OutgoingFailure, text: string) => new OutgoingHttpError(code, text, address.origin)
     if (this.#stopped) throw rejected('stopped', 'The product stops')
-    if (signal?.aborted) throw rejected('aborted', 'Given up before sending')
+    if (signal?.aborted) throw rejected('aborted', 'Cancelled before sending')
     return address
   }
 
@@ -248,7 +248,7 @@ class Exchange implements Dispatcher.DispatchHandler {
       signal.addEventListener('abort', this.#giveUp)
     }
     this.#endWait = deadlines.begin(deadlineMs, () =>
-      this.#fail('deadline-exceeded', `No answer within ${deadlineMs} ms`),
+      this.#fail('deadline-exceeded', `No response within ${deadlineMs} ms`),
     )
     try {
       const { origin, path } = this.#address
@@ -272,7 +272,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #givenUp(): void {
-    this.#fail('aborted', 'Given up')
+    this.#fail('aborted', 'Cancelled')
   }
 
   #end(): void {

@@ -26,7 +26,7 @@ export const accepted = (providerCode: string): Attempt => ({
 export const aborted = {
   outcome: 'deferred',
   errorCode: 'push.aborted',
-  errorMessage: 'Given up before sending',
+  errorMessage: 'Cancelled before sending',
 } as const satisfies Attempt
 
 export const tooLarge = {

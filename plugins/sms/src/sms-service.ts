@@ -125,7 +125,7 @@ export class SmsService implements Sms {
     const to = this.numberOf(message.to)
     if (to === undefined) return rejection('number-refused', 'The number is no telephone number')
     if (signal.aborted)
-      return { outcome: 'deferred', errorCode: 'sms.aborted', errorMessage: 'Given up before sending' }
+      return { outcome: 'deferred', errorCode: 'sms.aborted', errorMessage: 'Cancelled before sending' }
     const { content, params = {} } = message
     const reference = fitTextToColumn(message.reference, maxReferenceLength)
     try {

@@ -11,4 +11,4 @@ export const acceptAllRecipients = (addresses: readonly string[]): readonly Mail
   addresses.map((address) => ({ address, outcome: 'accepted' }))
 
 export const deferAllAsCancelled = (addresses: readonly string[]): readonly MailDelivery[] =>
-  failAllRecipients(addresses, 'deferred', 'mail.given-up', 'Given up before the mail was sent')
+  failAllRecipients(addresses, 'deferred', 'mail.given-up', 'Cancelled before the mail was sent')

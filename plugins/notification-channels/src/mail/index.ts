@@ -212,7 +212,7 @@ function outcomeOf(
     return {
       outcome: 'unknown',
       errorCode: 'mail.no-answer',
-      errorMessage: 'The mail facility gave no answer',
+      errorMessage: 'The mail service did not respond',
       provider,
     }
   }

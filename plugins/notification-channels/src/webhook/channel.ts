@@ -121,7 +121,7 @@ export class WebhookChannel implements NotificationChannel {
   send(message: NotificationMessage, { signal }: SendContext): Promise<DeliveryOutcome> {
     const rejected = (failure: DeliveryOutcome) => Promise.resolve(failure)
     if (signal.aborted) {
-      return rejected({ outcome: 'deferred', errorCode: 'aborted', errorMessage: 'Given up before sending' })
+      return rejected({ outcome: 'deferred', errorCode: 'aborted', errorMessage: 'Cancelled before sending' })
     }
     let requested: CommonAttributes
     try {

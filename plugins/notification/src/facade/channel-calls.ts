@@ -36,7 +36,7 @@ export class ChannelCalls {
       resolve(timedOut)
     }
     let endWait = this.#deadlines.begin(ms, () => {
-      call.abort(new Error(`No answer within ${ms} ms`))
+      call.abort(new Error(`No response within ${ms} ms`))
       if (graceMs === 0) giveUpWait()
       else endWait = this.#deadlines.begin(graceMs, giveUpWait)
     })

@@ -259,7 +259,7 @@ export class OutgoingMessages {
         channel.send(message, { signal: given, idempotencyKey, attempt, isWanted: preferences !== undefined })
       const outcome = await this.#calls.run(sendDeadlineMs, signal, send, graceMs)
       if (outcome === timedOut) {
-        const text = `No answer within ${sendDeadlineMs} ms`
+        const text = `No response within ${sendDeadlineMs} ms`
         result = failedSendResult(code, message, 'notification.deadline-exceeded', text, { outcome: 'unknown' })
       } else {
         assertOutcome(code, outcome)

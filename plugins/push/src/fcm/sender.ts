@@ -83,7 +83,7 @@ export async function sendFcm(
 /** Returns the result of the work, or fails when the signal aborts. The work continues, because other sends wait for it. */
 function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>()
-  const attempt: Attempt = { outcome: 'deferred', errorCode: 'push.aborted', errorMessage: 'Given up before sending' }
+  const attempt: Attempt = { outcome: 'deferred', errorCode: 'push.aborted', errorMessage: 'Cancelled before sending' }
   const giveUp = () => reject(new TokenError(attempt))
   signal.addEventListener('abort', giveUp)
   if (signal.aborted) giveUp()

@@ -58,7 +58,7 @@ export class ClientMessages {
     // The token of an embedded inbox is only valid for this inbox.
     if (recheck !== undefined) return false
     for (const [name, guard] of guards) {
-      const late = () => new Error(`No answer within ${guardDeadlineMs} ms`)
+      const late = () => new Error(`No response within ${guardDeadlineMs} ms`)
       try {
         if (await withinDeadline(clock, guardDeadlineMs, () => guard.mayJoin(group, caller), late)) return true
       } catch (error) {

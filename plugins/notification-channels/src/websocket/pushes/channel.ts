@@ -111,7 +111,7 @@ export class WebsocketChannel implements NotificationChannel {
   }
 }
 
-const deferred = { outcome: 'deferred', errorCode: 'aborted', errorMessage: 'Given up before sending' } as const
+const deferred = { outcome: 'deferred', errorCode: 'aborted', errorMessage: 'Cancelled before sending' } as const
 const unknown = {
   outcome: 'unknown',
   errorCode: 'instances-unreachable',
