@@ -329,7 +329,7 @@ t.test('every wait ends, and the socket with it', async (t) => {
   const given = failure(outgoing.request({ url: hanging.url, signal: controller.signal }))
   await hanging.arrived(3)
   controller.abort(new Error('with a secret'))
-  t.match(await given, { code: /^aborted$/, mayHaveArrived: true, message: /Given up$/ })
+  t.match(await given, { code: /^aborted$/, mayHaveArrived: true, message: /Cancelled$/ })
   await hanging.closed[2]
   const before = await failure(outgoing.request({ url: hanging.url, signal: controller.signal }))
   t.hasStrict(before, { code: 'aborted', mayHaveArrived: false }, 'aborted before: nothing is sent')
