@@ -32,6 +32,8 @@ class Instance implements Worker {
     if (this.#process !== undefined) return this
     this.#process = await (this.#next ?? this.#launch())
     this.#next = this.#launch()
+    // At the end of the test, it is killed while it starts.
+    this.#next.catch(() => {})
     return this
   }
 
