@@ -80,7 +80,6 @@ const status = adminDetail('getAdminInstallDiagnostics', (it) => ({
         '将所有待应用的变更集应用到此产品的数据库。',
       ),
       params: {},
-      tone: 'danger',
       answer: (done) => [
         done.text('message'),
         done.flag('migrated'),
