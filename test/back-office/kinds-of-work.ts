@@ -240,7 +240,11 @@ export const kinds: Readonly<Record<string, Kind>> = {
       cancel,
       typed: async () => [await input.inputValue()],
       restored: async () => {},
-      reported: () => dialog.getByText('1 of 1 rows imported').waitFor(),
+      // The dialog shows the report until it is closed.
+      async reported() {
+        await dialog.getByText('1 of 1 rows imported').waitFor()
+        await cancel()
+      },
       effects: () => matching(api, `${vouchers}?keyword=${code}`),
       resolve: async () => {},
     }

@@ -71,6 +71,16 @@ const allowed: readonly Allowed[] = [
     reason: 'digests and subjects have codes, texts are message keys, and times of day are written as in the API',
   },
   {
+    view: 'push.',
+    text: /^Office laptop$|^[a-z.]+\.mozilla\.com$/,
+    reason: 'users name their devices, and a push service has no other name than its host',
+  },
+  {
+    view: 'suppression.',
+    text: /^a\*{3}@example\.com$|^all$/,
+    reason: 'addresses are masked, and categories are written as in the API',
+  },
+  {
     view: 'backup.',
     text: /^\d{4}-\d\d-\d\dT[\d-]+Z$/,
     reason: 'the id of a backup is the name of its directory, which commands take',
@@ -82,7 +92,11 @@ const allowed: readonly Allowed[] = [
     text: /^[a-z-]+ · /,
     reason: 'the picker offers templates by their codes and subjects',
   },
-  { view: 'template.template', text: /^\w+$/, reason: 'the names of variables are part of the template' },
+  {
+    view: 'template.template',
+    text: /^\w+$|^order-shipped · mail · en$/,
+    reason: 'the names of variables are part of the template, and drafts are named by code, channel and language',
+  },
   {
     view: 'iam.audit',
     text: /^[a-z.-]+$/,
@@ -93,7 +107,11 @@ const allowed: readonly Allowed[] = [
     text: /^platform\.site\.title$/,
     reason: 'the keys that a second operator approves are written as in the file of the product',
   },
-  { view: 'system-config.', text: /^(?:open-platform|web3|webhooks|first use)$/, reason: 'a plugin acts under its id' },
+  {
+    view: 'system-config.',
+    text: /^(?:open-platform|push|suppression|web3|webhooks|first use)$/,
+    reason: 'a plugin acts under its id',
+  },
   { view: 'system-config.centre', text: /PLATFORM_[A-Z_]+/, reason: 'a hint names the variable of the environment' },
   { view: 'storage.disk', text: /^(?:public|local)$/, reason: 'disks have the names that the configuration uses' },
   { view: 'console.plugins', text: /^[\w.:-]+$/, reason: 'plugins are listed as in the file of the product' },

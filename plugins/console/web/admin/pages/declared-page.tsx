@@ -2,6 +2,7 @@ import { Button } from '@mantine/core'
 import { IconPencil } from '@tabler/icons-react'
 import { Fragment, lazy, useState } from 'react'
 import { Redirect } from 'wouter'
+import { useLanguage } from '../../app/app.tsx'
 import { CallFailure } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
 import { usePolling } from '../api/live.tsx'
@@ -125,9 +126,11 @@ interface SectionsProps {
 
 /** Shows the facts of an object that have a value, and after the first of them what happened to it. */
 function Sections({ page, row, id }: SectionsProps) {
+  const { translate } = useLanguage()
   const sections = page.sections
     .map(({ columns, ...section }) => ({ ...section, columns: columns.filter((column) => hasValue(column, row)) }))
     .filter(({ columns }) => columns.length > 0)
+  if (sections.length === 0) return <p>{translate('admin.empty.nothing')}</p>
   const hasTimeline = page.moments.length + page.timelines.length > 0
   return sections.map(({ title, columns }, index) => (
     <Fragment key={title ?? ''}>
