@@ -10,6 +10,7 @@ import {
   type Row,
 } from '@plinth/admin'
 import { type LocalizedText, bilingual as text } from '@plinth/kernel'
+import { outcomes, outcomeTones } from './channels/channel-pages.ts'
 import { failureTexts } from './failure-texts.ts'
 
 const channel = { labels: 'notification.channel' }
@@ -23,12 +24,6 @@ const sendStates = {
   unknown: text('Unknown', '结果未知'),
   dead: text('Cancelled after retries', '重试后已放弃'),
 }
-const outcomes = {
-  accepted: text('Accepted', '已接收'),
-  rejected: text('Rejected', '已拒绝'),
-  deferred: text('Deferred', '已推迟'),
-  unknown: text('Unknown', '未知'),
-}
 const sendTones = {
   success: 'good',
   failed: 'bad',
@@ -38,7 +33,6 @@ const sendTones = {
   unknown: 'warn',
   dead: 'bad',
 } as const
-const outcomeTones = { accepted: 'good', rejected: 'bad', deferred: 'info', unknown: 'warn' } as const
 
 const deliveryStates = {
   queued: text('Queued', '排队中'),

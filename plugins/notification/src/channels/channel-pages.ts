@@ -24,13 +24,13 @@ const checks = {
   credentials: text('Credentials', '凭据'),
 }
 const checkTones = { configuration: 'bad', address: 'bad', connection: 'bad', credentials: 'bad' } as const
-const outcomes = {
+export const outcomes = {
   accepted: text('Accepted', '已接收'),
   rejected: text('Rejected', '已拒绝'),
   deferred: text('Deferred', '已推迟'),
   unknown: text('Unknown', '未知'),
 }
-const outcomeTones = { accepted: 'good', rejected: 'bad', deferred: 'info', unknown: 'warn' } as const
+export const outcomeTones = { accepted: 'good', rejected: 'bad', deferred: 'info', unknown: 'warn' } as const
 const send = { labels: 'notification.send-log', page: 'notification.send' }
 const key = { labels: 'console.config-key', page: 'system-config.centre' }
 
