@@ -294,8 +294,8 @@ export interface InboxEmbedding {
   /** Audience of the tokens, see `Identity.authenticateFor`. */
   readonly audience: string
   /**
-   * Creates a token for the embedded inbox of a user: for 15 minutes, and only for the operations of this inbox and for
-   * `/api/v1/notifications/preferences` itself. For back ends that have authenticated the user themselves.
+   * Creates a token for the embedded inbox of a user: for 15 minutes, and only for the operations of this inbox and of the
+   * notification preferences. For back ends that have authenticated the user themselves.
    *
    * @param sessionId session with which the token ends, see `Principal.sessionId`
    * @throws BusinessError "404" `iam.user-unknown`, also for a disabled user

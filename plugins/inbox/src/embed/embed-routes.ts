@@ -11,7 +11,7 @@ export const embedRoutes = [
     compress: false,
     summary: 'Create a token for your embedded inbox',
     description:
-      'The token is valid for 15 minutes and only for the operations of your inbox and for `/api/v1/notifications/preferences` itself. It ends with your session and when your password changes. Send it in the header `Authorization: Bearer`.',
+      'The token is valid for 15 minutes and only for the operations of your inbox and of your notification preferences. It ends with your session and when your password changes. Send it in the header `Authorization: Bearer`.',
     access: 'user',
     annotations: [rateLimited({ maxAttempts: 60, windowSeconds: 60, keyStrategy: 'USER_ROUTE' })],
     response: Type.Object({
