@@ -6,7 +6,6 @@ export const messages = { en, 'zh-CN': zhCN }
 
 export const businessError = defineBusinessErrors('notification-inbox', en['notification-inbox'], {
   'category-required': '409',
-  'category-unknown': '400',
   'cell-locked': '409',
   'cell-unknown': '404',
   'item-unknown': '404',

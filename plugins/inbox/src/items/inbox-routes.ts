@@ -56,14 +56,18 @@ const reading = [
         ...range.properties,
         unreadOnly: Type.Optional(Type.Boolean()),
         category: Type.Optional(
-          line(64, { minLength: 1, description: 'Code of a category, as in the preferences by channel and category.' }),
+          line(64, {
+            minLength: 1,
+            description:
+              'Code of a category, as in the preferences by channel and category. An unknown category has no messages.',
+          }),
         ),
         module: Type.Optional(line(64, { minLength: 1, description: 'Business module, ignoring case.' })),
         keyword: Type.Optional(line(100, { description: 'Part of the subject or content, as stored.' })),
       }),
     },
     response: listPage(inboxItemView),
-    reasons: ['notification-inbox.category-unknown'],
+    reasons: [],
     handler: (request, { reader }) =>
       listResponse(
         request.query,

@@ -1,6 +1,5 @@
 import { extensionPoint, type Localized, type LocalizedText, service, shape } from '@plinth/kernel'
 import { categories as builtIn, type Category, categoryOf, modulesOf } from '../contract.ts'
-import { businessError } from '../declarations.ts'
 
 /** A category of messages that a plugin declares. Messages with its name as their attribute `module` belong to it. */
 export interface NotificationCategory {
@@ -112,19 +111,14 @@ export class PreferenceTerms {
   }
 
   /**
-   * Returns a condition for the modules of a category, the reverse of `of`. Modules are stored in lower case.
-   *
-   * @throws BusinessError "400" `notification-inbox.category-unknown`
+   * Returns a condition for the modules of a category, the reverse of `of`. Modules are stored in lower case. An unknown
+   * category has no modules.
    */
   moduleCondition(category: string): { readonly $in: readonly string[] } | { readonly $nin: readonly string[] } {
     const own = this.#own.map(([code]) => code)
     if (own.includes(category)) return { $in: [category] }
     const known = builtIn.find((one) => one === category)
-    if (known === undefined) {
-      const params = { category, known: [...builtIn, ...own].join(', ') }
-      throw businessError('category-unknown', { params, data: { field: 'category' } })
-    }
-    if (known !== 'system') return { $in: modulesOf(known) }
+    if (known !== 'system') return { $in: known === undefined ? [] : modulesOf(known) }
     return { $nin: [...builtIn.filter((one) => one !== 'system').flatMap(modulesOf), ...own] }
   }
 
