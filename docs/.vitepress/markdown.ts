@@ -34,6 +34,10 @@ export function adaptDocuments(md: MarkdownIt): void {
   md.renderer.rules['html_block'] = withoutComments
   md.renderer.rules['html_inline'] = withoutComments
   const code = md.renderer.rules.code_inline
-  if (code) md.renderer.rules.code_inline = (...words) => code(...words).replaceAll(/(?<=\w[._:]|,)(?=\S)/g, '<wbr>')
+  if (code)
+    md.renderer.rules.code_inline = (...words) =>
+      code(...words)
+        .replaceAll('{{', '&#123;&#123;')
+        .replaceAll(/(?<=\w[._:]|,)(?=\S)/g, '<wbr>')
   md.renderer.rules['text'] = (tokens, index) => escapeHtml(tokens[index]?.content ?? '').replaceAll('、', '、<wbr>')
 }
