@@ -38,6 +38,7 @@ export function adaptDocuments(md: MarkdownIt): void {
     md.renderer.rules.code_inline = (...words) =>
       code(...words)
         .replaceAll('{{', '&#123;&#123;')
-        .replaceAll(/(?<=\w[._:]|,)(?=\S)/g, '<wbr>')
-  md.renderer.rules['text'] = (tokens, index) => escapeHtml(tokens[index]?.content ?? '').replaceAll('、', '、<wbr>')
+        .replaceAll(/(?<=\w[._:]|[,)\]|+*}])(?=\S)/g, '<wbr>')
+  md.renderer.rules['text'] = (tokens, index) =>
+    escapeHtml(tokens[index]?.content ?? '').replaceAll(/(?<=、|\w\/)(?=\S)/g, '<wbr>')
 }

@@ -31,7 +31,7 @@ const pages = globSync('**/*.md', { cwd: join(root, 'docs') })
 /** Words that readers search for, and the guide that the search must find. */
 const guides: readonly (readonly [string, string])[] = [
   ['cron', '/how-to/scheduled-task'],
-  ['websocket', '/limits'],
+  ['websocket', '/how-to/embed-inbox'],
   ['validation', '/how-to/route'],
   ['endpoint', '/how-to/route'],
   ['middleware', '/how-to/route'],
@@ -41,7 +41,7 @@ const guides: readonly (readonly [string, string])[] = [
   ['google sso', '/how-to/sign-in-provider'],
   ['oauth login', '/how-to/sign-in-provider'],
   ['multi tenant', '/limits'],
-  ['opentelemetry', '/limits'],
+  ['opentelemetry', '/operations/tracing'],
   ['graphql', '/limits'],
   ['docker', '/operations/deployment'],
   ['reconciliation differences', '/reference/http-api/money'],
@@ -86,7 +86,7 @@ t.test('each page exists as HTML and as Markdown, and llms.txt lists it', (t) =>
 t.test('each relative link and picture of a page in Markdown has a target', (t) => {
   let count = 0
   for (const page of globSync('**/*.md', { cwd: site })) {
-    const prose = readFileSync(join(site, page), 'utf8').replaceAll(/^ *```[\s\S]*?^ *```$/gm, '')
+    const prose = readFileSync(join(site, page), 'utf8').replaceAll(/^ *```[\s\S]*?^ *```$|`[^`\n]*\]\([^`\n]*`/gm, '')
     for (const [, link = ''] of prose.matchAll(/\]\(([^)\s]+)\)/g)) {
       if (/^(?:[a-z]+:|#)/.test(link)) continue
       count += 1
