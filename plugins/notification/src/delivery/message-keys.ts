@@ -3,7 +3,7 @@ import { type Database, exactInteger, insertOrReplaceRows } from '@plinth/databa
 import type { Clock, NotificationMessage, Recipient } from '@plinth/kernel'
 import type { CancelOptions, CancelResult, EnqueueOptions } from '../contract.ts'
 import { businessError } from '../declarations.ts'
-import { MessageKeyRow, NotificationRow, SendLogRow } from '../entities.ts'
+import { MessageKeyRow, NotificationRow } from '../entities.ts'
 
 const maxKeyLength = 200
 /** Maximum milliseconds for which a cancellation is remembered. */
@@ -128,11 +128,20 @@ export class MessageKeys {
     await em.nativeUpdate(NotificationRow, { ...where, state: 'queued' }, { ...ended, payload: null })
     const options = { fields: ['id'], orderBy: { id: 'desc' }, limit } as const
     const finished = await em.find(NotificationRow, { ...where, state: 'finished' }, options)
-    const waiting = { notificationId: { $in: finished.map(({ id }) => id) }, status: 'waiting' } as const
-    const sends = await em.find(SendLogRow, waiting, { fields: ['notificationId'] })
-    const ids = sends.flatMap(({ notificationId }) => notificationId ?? [])
-    const begun = { ...where, $or: [{ state: 'sending' as const }, { id: { $in: ids } }] }
+    const waiting = await this.#waiting(finished.map(({ id }) => id))
+    const begun = { ...where, $or: [{ state: 'sending' as const }, { id: { $in: waiting } }] }
     await em.nativeUpdate(NotificationRow, begun, ended)
+  }
+
+  /** Returns the ids of the messages with a send that waits for its next attempt. */
+  async #waiting(ids: readonly number[]): Promise<readonly number[]> {
+    if (ids.length === 0) return []
+    const found = await this.#db.query<{ id: unknown }>(
+      `select m.id from notification_message m where m.id in (${ids.map(() => '?').join(', ')})
+         and exists (select 1 from notification_send_log l where l.notification_id = m.id and l.status = 'waiting')`,
+      ids,
+    )
+    return found.map(({ id }) => exactInteger(id))
   }
 
   /** A second call returns the same result, because no further send begins. */
