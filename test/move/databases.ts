@@ -1,7 +1,13 @@
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { type ConnectionSettings, changeSetsOf } from '@plinth/database/parts'
-import { type StoredDatabase, withDatabase } from '@plinth/database/stored-data'
+import {
+  findStoredTables,
+  insertStoredRows,
+  type StoredDatabase,
+  type StoredTable,
+  withDatabase,
+} from '@plinth/database/stored-data'
 import { waitForProcessEnd } from '@plinth/dev/testing'
 import { createDatabase, type TestDialect } from '@plinth/dev/testing/database'
 import { Migrator } from '@plinth/migrations'
@@ -62,6 +68,23 @@ export async function filledDatabase(
   })
   return settings
 }
+
+/** Number of rows of the large table of the proofs. A million takes about 20 minutes. */
+export const largeTableRows = Number(process.env['PLINTH_PROOF_ROWS'] ?? 50_000)
+
+/** Adds entries of the ledger to a database. */
+export const addEntries = (settings: ConnectionSettings, count: number): Promise<void> =>
+  withDatabase(settings, async (one) => {
+    const { tables } = await findStoredTables(one, changeSets)
+    const entries = tables.find(({ table }) => table === 'money_entry') as StoredTable
+    const size = 20_000
+    for (let from = 0; from < count; from += size) {
+      const rows = Array.from({ length: Math.min(size, count - from) }, (_, index) =>
+        entries.columns.map(({ kind }) => (kind === 'timestamp' ? '1767322985123' : String(1_000 + from + index))),
+      )
+      await one.db.transaction().execute((db) => insertStoredRows({ ...one, db }, entries, rows))
+    }
+  })
 
 export const execute = (settings: ConnectionSettings, ...statements: readonly string[]): Promise<void> =>
   withDatabase(settings, async ({ db }) => {

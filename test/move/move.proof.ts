@@ -4,23 +4,19 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { database } from '@plinth/database'
 import { type ConnectionSettings, cancelMove, moveDatabase } from '@plinth/database/parts'
-import {
-  findStoredTables,
-  insertStoredRows,
-  type StoredTable,
-  tableNamesOf,
-  withDatabase,
-} from '@plinth/database/stored-data'
+import { tableNamesOf, withDatabase } from '@plinth/database/stored-data'
 import { rejectsWith, waitForProcessEnd } from '@plinth/dev/testing'
 import { createDatabase, everyDialect, type TestDialect } from '@plinth/dev/testing/database'
 import { systemClock } from '@plinth/kernel'
 import t, { type Test } from 'tap'
 import { startWithRows } from '../back-office/back-office-rows.ts'
 import {
+  addEntries,
   changeSets,
   emptyDatabase,
   execute,
   filledDatabase,
+  largeTableRows,
   type MoveOutcome,
   moveInProcess,
   query,
@@ -34,7 +30,7 @@ const rowsOfTable = 25
 
 const digestOf = ({ result }: MoveOutcome) => result?.tables.map(({ table, rows, sum }) => `${table} ${rows} ${sum}`)
 
-t.test('rows of all tables of the quickstart survive moves between all databases', options, async (t) => {
+t.test('rows of all tables of the quickstart survive moves between all databases', { ...options }, async (t) => {
   const processTables = processTablesOf(quickstartPlugins)
   const first = await filledDatabase(t, 'sqlite', rowsOfTable)
   let expected: readonly string[] | undefined
@@ -98,24 +94,28 @@ const pairs: readonly (readonly [TestDialect, TestDialect])[] = [
   ['mariadb', 'sqlite'],
 ]
 for (const [from, to] of pairs) {
-  t.test(`a move from ${from} to ${to} is killed at ${killPoints.length} places and continues`, options, async (t) => {
-    const source = await filledDatabase(t, from, rowsOfTable)
-    const target = await emptyDatabase(t, to)
-    let kills = 0
-    for (const [place, kill] of killPoints) {
-      const { killed, stderr } = await moveInProcess(source, target, kill)
-      if (killed) kills++
-      else t.comment(`not killed: ${place}: ${stderr.slice(-1_000)}`)
-    }
-    t.ok(kills >= 12, `the process died at ${kills} places`)
-    const outcome = await moveInProcess(source, target)
-    const unkilled = await moveInProcess(await filledDatabase(t, from, rowsOfTable), await emptyDatabase(t, 'sqlite'))
-    t.ok(digestOf(outcome), outcome.stderr.slice(-2_000))
-    t.same(digestOf(outcome), digestOf(unkilled), 'every row is equal, and none is doubled')
-  })
+  t.test(
+    `a move from ${from} to ${to} is killed at ${killPoints.length} places and continues`,
+    { ...options },
+    async (t) => {
+      const source = await filledDatabase(t, from, rowsOfTable)
+      const target = await emptyDatabase(t, to)
+      let kills = 0
+      for (const [place, kill] of killPoints) {
+        const { killed, stderr } = await moveInProcess(source, target, kill)
+        if (killed) kills++
+        else t.comment(`not killed: ${place}: ${stderr.slice(-1_000)}`)
+      }
+      t.ok(kills >= 12, `the process died at ${kills} places`)
+      const outcome = await moveInProcess(source, target)
+      const unkilled = await moveInProcess(await filledDatabase(t, from, rowsOfTable), await emptyDatabase(t, 'sqlite'))
+      t.ok(digestOf(outcome), outcome.stderr.slice(-2_000))
+      t.same(digestOf(outcome), digestOf(unkilled), 'every row is equal, and none is doubled')
+    },
+  )
 }
 
-t.test('a running move cannot be cancelled', options, async (t) => {
+t.test('a running move cannot be cancelled', { ...options }, async (t) => {
   for (const dialect of ['postgresql', 'mariadb'] as const) {
     const source = await filledDatabase(t, dialect, 1)
     let cancelled: unknown
@@ -183,7 +183,7 @@ const faults: readonly Fault[] = [
   },
 ]
 
-t.test('planted faults are found with their table and their keys', options, async (t) => {
+t.test('planted faults are found with their table and their keys', { ...options }, async (t) => {
   for (const dialect of ['postgresql', 'mariadb', 'sqlite'] as const) {
     const source = await filledDatabase(t, dialect === 'sqlite' ? 'postgresql' : 'sqlite', rowsOfTable)
     const target = await emptyDatabase(t, dialect)
@@ -201,38 +201,29 @@ t.test('planted faults are found with their table and their keys', options, asyn
   }
 })
 
-const million = Number(process.env['PLINTH_MOVE_ROWS'] ?? 50_000)
-
-t.test(`${million} rows are moved, and killed in between`, options, async (t) => {
+t.test(`${largeTableRows} rows are moved, and killed 12 times in between`, { ...options }, async (t) => {
   const source = await filledDatabase(t, 'sqlite', 1)
-  await withDatabase(source, async (one) => {
-    const { tables } = await findStoredTables(one, changeSets)
-    const entries = tables.find(({ table }) => table === 'money_entry') as StoredTable
-    const size = 20_000
-    for (let from = 0; from < million; from += size) {
-      const rows = Array.from({ length: Math.min(size, million - from) }, (_, index) =>
-        entries.columns.map(({ kind }) => (kind === 'timestamp' ? '1767322985123' : String(1_000 + from + index))),
-      )
-      await one.db.transaction().execute((db) => insertStoredRows({ ...one, db }, entries, rows))
-    }
-  })
+  await addEntries(source, largeTableRows)
   for (const dialect of ['postgresql', 'mariadb'] as const) {
     const target = await emptyDatabase(t, dialect)
-    const pages = Math.floor(million / 1_000)
-    for (const nth of [Math.floor(pages / 3), Math.floor(pages / 3)]) {
-      const kill: KillPoint = { statement: 'insert into .money_entry.', nth, when: 'after' }
+    const nth = Math.floor(largeTableRows / 1_000 / 13)
+    for (let kills = 0; kills < 12; kills++) {
+      const when = kills % 2 === 0 ? 'after' : 'before'
+      const kill: KillPoint = { statement: 'insert into .money_entry.', nth, when }
       t.equal((await moveInProcess(source, target, kill)).killed, true)
     }
     const { result, stderr } = await moveInProcess(source, target)
     t.ok(result, stderr.slice(-2_000))
-    t.equal(result?.tables.find(({ table }) => table === 'money_entry')?.rows, million + 1)
+    t.equal(result?.tables.find(({ table }) => table === 'money_entry')?.rows, largeTableRows + 1)
     t.comment(
-      `${dialect}: the last third and the proof of ${million} rows took ${result?.seconds} s, ${result?.maxMegabytes} MB`,
+      `${dialect}: the last part and the proof of ${largeTableRows} rows took ${result?.seconds} s, ${result?.maxMegabytes} MB`,
     )
     await execute(source, 'drop table database_move_progress', 'drop table database_move')
     const once = await moveInProcess(source, await emptyDatabase(t, dialect))
     t.same(digestOf(once), digestOf({ killed: false, stderr, ...(result === undefined ? {} : { result }) }))
-    t.comment(`${dialect}: ${million} rows at once took ${once.result?.seconds} s, ${once.result?.maxMegabytes} MB`)
+    t.comment(
+      `${dialect}: ${largeTableRows} rows at once took ${once.result?.seconds} s, ${once.result?.maxMegabytes} MB`,
+    )
     await execute(source, 'drop table database_move_progress', 'drop table database_move')
   }
 })
@@ -285,7 +276,7 @@ export default defineProduct({ name: 'quickstart', plugins: quickstart.plugins, 
   return { plinth, settings: { type: 'sqlite', file, busyTimeoutMs: 5_000, synchronous: 'normal', ...limits } }
 }
 
-t.test('the command moves a shop, which then only starts on the new database', options, async (t) => {
+t.test('the command moves a shop, which then only starts on the new database', { ...options }, async (t) => {
   const { plinth, settings } = await stoppedShop(t)
   const target = await createDatabase('postgresql')
   t.teardown(target.drop)
@@ -347,35 +338,39 @@ t.test('the command moves a shop, which then only starts on the new database', o
   t.same(failed, ['data of money.ledger'], 'it failed before too')
 })
 
-t.test('another process, an unknown table or another version is rejected before the first row', options, async (t) => {
-  const { plinth, settings } = await stoppedShop(t)
-  const move = ['database', 'move', '--to', `sqlite:${join(dirname(Object(settings).file), 'new.sqlite')}`]
-  const rejected = async (code: string, plant: string, undo: string, more: RegExp) => {
-    await execute(settings, plant)
-    const { code: exit, stderr } = await plinth(move)
-    t.equal(exit, 1)
-    t.match(stderr, new RegExp(`^${code}:`, 'm'))
-    t.match(stderr, more)
-    t.same(await moveTablesIn(settings), [], 'the product can start')
-    await execute(settings, undo)
-  }
-  await rejected(
-    'PLINTH_DATABASE_MOVE_IN_USE',
-    `insert into database_id_node (node, reserved_until, holder) values (99, 9999999999999, 'x')`,
-    'delete from database_id_node where node = 99',
-    /1 running process/,
-  )
-  await rejected(
-    'PLINTH_DATABASE_MOVE_SOURCE',
-    'create table notes (id integer)',
-    'drop table notes',
-    /notes: .*\[unknown-table\]/,
-  )
-  await rejected(
-    'PLINTH_DATABASE_MOVE_CHANGE_SETS',
-    `insert into schema_changelog values ('iam', '9999-future', '2:x', 1, 1, 1)`,
-    `delete from schema_changelog where change_set = '9999-future'`,
-    /unknown: iam\/9999-future/,
-  )
-  t.equal((await plinth(move)).code, 0, 'without these problems the move succeeds')
-})
+t.test(
+  'another process, an unknown table or another version is rejected before the first row',
+  { ...options },
+  async (t) => {
+    const { plinth, settings } = await stoppedShop(t)
+    const move = ['database', 'move', '--to', `sqlite:${join(dirname(Object(settings).file), 'new.sqlite')}`]
+    const rejected = async (code: string, plant: string, undo: string, more: RegExp) => {
+      await execute(settings, plant)
+      const { code: exit, stderr } = await plinth(move)
+      t.equal(exit, 1)
+      t.match(stderr, new RegExp(`^${code}:`, 'm'))
+      t.match(stderr, more)
+      t.same(await moveTablesIn(settings), [], 'the product can start')
+      await execute(settings, undo)
+    }
+    await rejected(
+      'PLINTH_DATABASE_MOVE_IN_USE',
+      `insert into database_id_node (node, reserved_until, holder) values (99, 9999999999999, 'x')`,
+      'delete from database_id_node where node = 99',
+      /1 running process/,
+    )
+    await rejected(
+      'PLINTH_DATABASE_MOVE_SOURCE',
+      'create table notes (id integer)',
+      'drop table notes',
+      /notes: .*\[unknown-table\]/,
+    )
+    await rejected(
+      'PLINTH_DATABASE_MOVE_CHANGE_SETS',
+      `insert into schema_changelog values ('iam', '9999-future', '2:x', 1, 1, 1)`,
+      `delete from schema_changelog where change_set = '9999-future'`,
+      /unknown: iam\/9999-future/,
+    )
+    t.equal((await plinth(move)).code, 0, 'without these problems the move succeeds')
+  },
+)
