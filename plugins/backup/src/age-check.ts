@@ -1,7 +1,7 @@
 import { type Clock, errorReason, type Logger } from '@plinth/kernel'
 import { assertRecipient, isRunAlive } from './create.ts'
 import { startOf } from './format.ts'
-import { type BackupList, listBackupsWithin, ofProduct, type Place } from './vault.ts'
+import { type BackupList, listBackupsWithin, newestBackup, ofProduct, type Place } from './vault.ts'
 
 interface AgeCheckOptions {
   readonly place: Place
@@ -74,11 +74,9 @@ export class AgeCheck {
 }
 
 /** @param now milliseconds since the epoch */
-export function warningsOf(
-  { complete: [newest], failed, unfinished }: BackupList,
-  now: number,
-  maxAgeMs: number,
-): readonly BackupWarning[] {
+export function warningsOf(list: BackupList, now: number, maxAgeMs: number): readonly BackupWarning[] {
+  const { failed, unfinished } = list
+  const newest = newestBackup(list, maxAgeMs, now)
   const newestAt = newest?.createdAt
   const warning = (code: BackupWarning['code'], text: string) => ({ code, text, newestAt })
   const warnings: BackupWarning[] = []

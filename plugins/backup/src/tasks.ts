@@ -8,7 +8,7 @@ import { businessError } from './declarations.ts'
 import { startOf } from './format.ts'
 import { CommandError, runCommand } from './run-command.ts'
 import { stepOf } from './steps.ts'
-import { type BackupList, listBackupsWithin, ofProduct, type Place } from './vault.ts'
+import { type BackupList, listBackupsWithin, newestBackup, ofProduct, type Place } from './vault.ts'
 
 /** Interval in milliseconds at which the schedule checks the age of the newest backup. */
 const checkMs = 15 * 60_000
@@ -86,9 +86,9 @@ export const backupSchedule = service<BackupSchedule>('backup.schedule', { from:
  * @param list without backups of other products
  * @param now milliseconds since the epoch
  */
-export function isBackupDue({ complete, failed, unfinished }: BackupList, intervalMs: number, now: number): boolean {
-  if (unfinished.some(([, run]) => run !== undefined && isRunAlive(run, now))) return false
-  const [newest, lastFailure] = [complete[0], failed[0]]
+export function isBackupDue(list: BackupList, intervalMs: number, now: number): boolean {
+  if (list.unfinished.some(([, run]) => run !== undefined && isRunAlive(run, now))) return false
+  const [newest, lastFailure] = [newestBackup(list, intervalMs, now), list.failed[0]]
   if (newest !== undefined && now - Date.parse(newest.createdAt) < intervalMs) return false
   return lastFailure === undefined || Math.abs(now - startOf(lastFailure[0].id)) >= retryMs
 }

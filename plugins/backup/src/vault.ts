@@ -252,6 +252,15 @@ export const ofProduct = (list: BackupList, product: string): BackupList => ({
   failed: list.failed.filter(([, failure]) => failure.product === product),
 })
 
+/**
+ * Returns the newest complete backup that is not from the future. The clocks of two instances differ a little; a backup that is `maxAgeMs`
+ * ahead was made with a wrong clock, and must not delay the next one.
+ *
+ * @param now milliseconds since the epoch
+ */
+export const newestBackup = ({ complete }: BackupList, maxAgeMs: number, now: number): Manifest | undefined =>
+  complete.find(({ createdAt }) => Date.parse(createdAt) - now < maxAgeMs)
+
 /** @throws PlinthError `PLINTH_BACKUP_UNKNOWN`, `PLINTH_BACKUP_DAMAGED` */
 export async function openBackup(
   place: Place,

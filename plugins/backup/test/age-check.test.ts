@@ -128,6 +128,11 @@ t.test('a failure after the newest backup is a warning, and an earlier one is no
   t.same(await codes({ complete: [now - hourMs], failed: [now] }), ['failed'])
   t.same(await codes({ complete: [now - hourMs], died: [now] }), ['failed'], 'its process died')
   t.same(await codes({ complete: [now - 27 * hourMs], failed: [now] }), ['too-old', 'failed'])
+  t.same(
+    await codes({ complete: [now + 400 * 24 * hourMs, now - 27 * hourMs] }),
+    ['too-old'],
+    'a wrong clock hides no age',
+  )
   const [, last] = warningsOf(await listOf({ failed: [now] }), now, 26 * hourMs)
   t.equal(last?.text, 'The backup of 2026-11-30T00:00:00.000Z failed: pg_dump is missing')
 })
@@ -141,6 +146,8 @@ t.test('a backup is due after the interval, and one hour after a failure', async
   t.equal(await isDue({ complete: [now - 30 * hourMs], failed: [now - hourMs / 2] }), false)
   t.equal(await isDue({ complete: [now - 30 * hourMs], failed: [now - hourMs] }), true)
   t.equal(await isDue({ failed: [now + 400 * 24 * hourMs] }), true, 'a clock that was wrong does not stop the schedule')
+  t.equal(await isDue({ complete: [now + 400 * 24 * hourMs, now - 24 * hourMs] }), true, 'nor does a backup from then')
+  t.equal(await isDue({ complete: [now + hourMs] }), false, 'clocks of two instances differ')
   t.equal(await isDue({ died: [now - hourMs] }), true)
   const dead = await listOf({ died: [now - hourMs] })
   const alive = dead.unfinished.map(
