@@ -228,7 +228,7 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
           {onCreate === undefined && page.lead !== undefined && <p>{page.lead}</p>}
           {onCreate !== undefined && page.create?.allowed && (
             <Button size="sm" leftSection={<IconPlus size={16} aria-hidden />} onClick={onCreate}>
-              {translate('admin.empty.first')}
+              {page.create.title}
             </Button>
           )}
         </div>
