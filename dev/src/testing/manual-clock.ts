@@ -15,18 +15,26 @@ export interface ManualClock extends Clock {
   isAsleepFor(ms: number): boolean
 }
 
+interface Sleeper {
+  readonly at: number
+  readonly ms: number
+  readonly wake: () => void
+  readonly keepsAlive: boolean
+}
+
 const runStartedWork = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 /** @param startMs initial time of the wall clock in milliseconds since the epoch */
 export function manualClock(startMs = Date.UTC(2026, 0, 1)): ManualClock {
   let elapsed = 0
   let wallOffset = startMs
-  const waiting = new Set<{
-    readonly at: number
-    readonly ms: number
-    readonly wake: () => void
-    readonly keepsAlive: boolean
-  }>()
+  const waiting = new Set<Sleeper>()
+  /** Returns the sleeper that wakes first, until `end`. Of two at the same time, the one that began first. */
+  const firstUntil = (end: number) => {
+    let first: Sleeper | undefined
+    for (const one of waiting) if (one.at <= end && (first === undefined || one.at < first.at)) first = one
+    return first
+  }
   return {
     now: () => wallOffset + elapsed,
     monotonic: () => elapsed,
@@ -45,9 +53,7 @@ export function manualClock(startMs = Date.UTC(2026, 0, 1)): ManualClock {
     advance: async (ms) => {
       const end = elapsed + ms
       await runStartedWork()
-      for (;;) {
-        const next = [...waiting].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)[0]
-        if (next === undefined) break
+      for (let next = firstUntil(end); next !== undefined; next = firstUntil(end)) {
         elapsed = Math.max(elapsed, next.at)
         next.wake()
         await runStartedWork()
