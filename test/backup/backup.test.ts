@@ -1,6 +1,6 @@
-import { readFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { listBackups, verifyBackup } from '@plinth/backup/parts'
+import { backupId, listBackups, Vault, verifyBackup } from '@plinth/backup/parts'
 import type { ConnectionSettings } from '@plinth/database/stored-data'
 import { rejectsWith } from '@plinth/dev/testing'
 import { everyDialect } from '@plinth/dev/testing/database'
@@ -95,4 +95,32 @@ t.test('a second run, another type of database and a malformed identity file are
   const server = { ...target.database, type: 'postgresql', name: 'shop' } as ConnectionSettings
   await rejectsWith(t, restoreTo({ ...target, database: server }, id), { code: 'PLINTH_BACKUP_DIALECT' })
   t.same(await filesIn(target.root), [])
+})
+
+t.test('a run without a sign of life for 15 minutes has ended, and one of another product is left alone', async (t) => {
+  const root = t.testdir({})
+  const site = { root, database: await filledDatabase(t, 'sqlite', 1, plugins), backups: join(root, 'backups') }
+  const { place } = contextOf(site)
+  const minutesAgo = (minutes: number) => Date.now() - minutes * 60_000
+  /** A run in a container that does not exist any more, so nobody can look for its process. */
+  const record = async (minutes: number, product = 'quickstart') => {
+    const vault = new Vault(place, backupId(minutesAgo(minutes + 60)))
+    const times = { startedAt: minutesAgo(minutes + 60), renewedAt: minutesAgo(minutes) }
+    await vault.writeText('run.json', { product, ...times, host: 'gone', space: 'gone', pid: 1, scratch: '' })
+    return vault
+  }
+  const own = await record(14)
+  const other = await record(0, 'other')
+  await rejectsWith(t, backUp(site), { code: 'PLINTH_BACKUP_RUNNING' })
+  await own.remove()
+  const ended = await record(16)
+  const copies = [ended.id, backupId(minutesAgo(9_000))].map((id) => join(root, 'work', id))
+  for (const copy of copies) {
+    await mkdir(copy, { recursive: true })
+    await writeFile(join(copy, 'dump.sqlite'), 'rows')
+  }
+  const { id } = await backUp(site)
+  const { complete, unfinished } = await listBackups(place)
+  t.strictSame([complete.map((one) => one.id), unfinished.map(([vault]) => vault.id)], [[id], [other.id]])
+  t.strictSame(await filesIn(join(root, 'work')), [], 'no unencrypted copy is left, also of a run that is not recorded')
 })

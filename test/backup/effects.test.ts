@@ -2,7 +2,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { backupSchedule, backupSettings, expiredBackups } from '@plinth/backup/parts'
-import { assertKeyEffect, type KeyValues, startForTest } from '@plinth/dev/testing'
+import { assertKeyEffect, type KeyValues, startForTest, throwsWith } from '@plinth/dev/testing'
 import { healthCheck } from '@plinth/kernel'
 import t from 'tap'
 import { fullProduct, inMemoryConfig } from '../effects/product.ts'
@@ -47,6 +47,8 @@ t.test('keys decide where backups are stored and what they contain', async (t) =
     found.flat().map(({ after }) => after),
     ['/srv/backups', 'the storage disk "local"', ['local'], '/srv/work', '/srv/bin'],
   )
+  const { place } = await settingsOf({ 'platform.backup.disk': 'public' })
+  throwsWith(t, () => place.disk, { code: 'PLINTH_BACKUP_PLACE' })
 })
 
 t.test('the retention deletes what its keys do not keep', async (t) => {

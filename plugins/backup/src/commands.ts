@@ -218,12 +218,13 @@ const pruneCommand: Command = {
   async run({ own, services }, { output, options }) {
     const settings = own(backupSettings)
     const isRehearsal = options['dryRun'] === true
+    const { name } = services.kernel.product
     endWithParent()
     if (!isRehearsal) await audit(services, settings, 'prune')
     const failed = isRehearsal
-      ? (await listBackups(settings.place)).unfinished.flatMap(([{ id }, run]) => (run === undefined ? [] : [id]))
-      : await removeDeadRuns(settings)
-    const expired = await prune(settings, services.kernel.product.name, undefined, isRehearsal)
+      ? ofProduct(await listBackups(settings.place), name).unfinished.flatMap(([{ id }, run]) => (run ? [id] : []))
+      : await removeDeadRuns(settings, name)
+    const expired = await prune(settings, name, undefined, isRehearsal)
     const ids = [...expired, ...failed]
     const action = isRehearsal ? 'Would delete' : 'Deleted'
     output.result({ expired, failed }, ids.length === 0 ? 'Nothing to delete.' : `${action}: ${ids.join(', ')}.`)

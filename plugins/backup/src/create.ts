@@ -15,7 +15,7 @@ import { Migrator } from '@plinth/migrations'
 import type { Disk, KeptFiles } from '@plinth/storage'
 import { Encrypter } from 'age-encryption'
 import { backupError } from './errors.ts'
-import { backupId, type Contents, type Entry, type Failure, type Manifest, type Run } from './format.ts'
+import { backupId, type Contents, type Entry, type Failure, isBackupId, type Manifest, type Run } from './format.ts'
 import {
   differenceOf,
   digestTables,
@@ -62,13 +62,15 @@ export interface CreateOptions extends BackupContext {
 
 /** Name of the file that contains the variables of the process environment. */
 export const environmentFile = 'environment.env'
-/** Time limit of a run in milliseconds. An older run on another host does not count as running. */
+/** Time limit of a run in milliseconds. */
 const maxRunMs = 24 * 60 * 60 * 1000
+/** Interval in milliseconds at which a run shows that it is alive, and keeps deleted files; see `Disk.keepDeleted`. */
+const renewMs = 60_000
+/** Time in milliseconds without a sign of life after which a run has ended. The clocks of two hosts may differ by some minutes. */
+const maxSilenceMs = 15 * 60_000
 /** Maximum number of records of failed backups, and maximum characters of a reason. */
 const maxFailures = 10
 const maxReason = 2_000
-/** Interval in milliseconds for keeping deleted files; see `Disk.keepDeleted`. */
-const renewMs = 60_000
 
 /**
  * Makes a backup, and proves it before it counts as complete:
@@ -114,19 +116,25 @@ async function recordFailure(vault: Vault, error: unknown, { product, clock, red
 }
 
 async function makeBackup(options: CreateOptions, vault: Vault, now: number): Promise<Manifest> {
-  const { place, database, signal, workDirectory } = options
+  const { place, database, signal, workDirectory, clock } = options
+  const product = options.product.name
   await place.disk.verify(signal)
   await engineOf(database).check(database, options)
-  await removeDeadRuns(options)
+  await removeDeadRuns(options, product)
   const { host, space, pid } = processIdentity()
   const scratch = scratchName(database, vault.id)
-  await vault.writeText('run.json', { startedAt: Math.floor(now), host, space, pid, scratch } satisfies Run)
+  const startedAt = Math.floor(now)
+  const showLife = () => {
+    const run: Run = { product, startedAt, renewedAt: Math.floor(clock.now()), host, space, pid, scratch }
+    return vault.writeText('run.json', run)
+  }
+  await showLife()
   const work = join(workDirectory, vault.id)
   const ends = AbortSignal.any([signal, AbortSignal.timeout(maxRunMs)])
-  const run = new BackupRun({ ...options, signal: ends }, vault, work, scratch)
+  const run = new BackupRun({ ...options, signal: ends }, vault, work, scratch, showLife)
   try {
     // Another run may have begun at the same moment. Then each of them finds the other one here.
-    await removeDeadRuns(options, vault.id)
+    await removeDeadRuns(options, product, vault.id)
     const manifest = await makePrivateDirectory(work)
       .then(() => run.run())
       .finally(() => rm(work, { recursive: true, force: true }))
@@ -153,19 +161,27 @@ export function assertRecipient(recipient: string): void {
   }
 }
 
-/** False if the process of the run has certainly ended. */
-export const isRunAlive = (run: Run, now: number): boolean => mayProcessBeAlive(run) && now - run.startedAt < maxRunMs
+/**
+ * False if the run has ended. A process on this host can be found. One on another host, or in a container that exists no
+ * more, is known by its signs of life only.
+ *
+ * @param now milliseconds since the epoch
+ */
+export const isRunAlive = (run: Run, now: number): boolean =>
+  mayProcessBeAlive(run) && now - run.renewedAt < maxSilenceMs
 
 /**
- * Removes what is left of runs whose processes died.
+ * Removes what is left of runs of the product whose processes died.
  *
- * @param except id of the run of the caller
+ * @param product name of the product
+ * @param except id of the run of the caller. Then no other run can begin, so unencrypted copies of all others are removed from
+ *   this host, also if their record was removed on another host.
  * @throws PlinthError `PLINTH_BACKUP_RUNNING`
  */
-export async function removeDeadRuns(context: BackupContext, except = ''): Promise<readonly string[]> {
+export async function removeDeadRuns(context: BackupContext, product: string, except = ''): Promise<readonly string[]> {
   const { place, database, clock, workDirectory } = context
   const removed: string[] = []
-  for (const [vault, run] of (await listBackups(place)).unfinished) {
+  for (const [vault, run] of ofProduct(await listBackups(place), product).unfinished) {
     // Without a record, another program may just be copying the backup to this place.
     if (run === undefined || vault.id === except) continue
     if (isRunAlive(run, clock.now())) {
@@ -179,6 +195,11 @@ export async function removeDeadRuns(context: BackupContext, except = ''): Promi
     await rm(join(workDirectory, vault.id), { recursive: true, force: true })
     await vault.remove()
     removed.push(vault.id)
+  }
+  if (except !== '') {
+    for (const name of await readdir(workDirectory).catch(() => [])) {
+      if (isBackupId(name) && name !== except) await rm(join(workDirectory, name), { recursive: true, force: true })
+    }
   }
   return removed
 }
@@ -195,21 +216,24 @@ class BackupRun {
   readonly #vault: Vault
   readonly #work: string
   readonly #scratch: ConnectionSettings
+  readonly #showLife: () => Promise<void>
   readonly #entries: Entry[] = []
 
-  constructor(options: CreateOptions, vault: Vault, work: string, scratch: string) {
+  constructor(options: CreateOptions, vault: Vault, work: string, scratch: string, showLife: () => Promise<void>) {
     this.#options = options
     this.#vault = vault
     this.#work = work
     this.#scratch = scratchOf(options.database, work, scratch)
+    this.#showLife = showLife
   }
 
   async run(): Promise<Manifest> {
     const { database, clock, recipient, signal } = this.#options
     const [createdAt, startedAt] = [clock.now(), clock.monotonic()]
     const disks: KeptDisk[] = []
+    let renewed: Promise<unknown> = Promise.resolve()
     const renewal = setInterval(() => {
-      for (const { kept } of disks) void kept?.renew().catch(() => undefined)
+      renewed = Promise.allSettled([renewed, this.#showLife(), ...disks.map(({ kept }) => kept?.renew())])
     }, renewMs)
     try {
       for (const [name, disk] of this.#options.disks) disks.push({ name, disk, kept: await disk.keepDeleted?.() })
@@ -252,6 +276,8 @@ class BackupRun {
       return manifest
     } finally {
       clearInterval(renewal)
+      // A late sign of life would make the backup look unfinished.
+      await renewed
       for (const { kept } of disks) await kept?.end().catch(() => undefined)
     }
   }

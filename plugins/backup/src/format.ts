@@ -118,7 +118,12 @@ const contents = shape.object<Contents>({
 
 /** A run that has not ended. It lists what must be removed if its process dies. */
 export interface Run {
+  /** Name of the product. Empty if any product may remove what is left. */
+  readonly product: string
+  /** Milliseconds since the epoch. */
   readonly startedAt: number
+  /** Time of the last sign of life, in milliseconds since the epoch. */
+  readonly renewedAt: number
   readonly host: string
   readonly space: string
   readonly pid: number
@@ -126,7 +131,15 @@ export interface Run {
   readonly scratch: string
 }
 
-const run = shape.object<Run>({ startedAt: count, host: text, space: text, pid: count, scratch: text })
+const run = shape.object<Run>({
+  product: text,
+  startedAt: count,
+  renewedAt: count,
+  host: text,
+  space: text,
+  pid: count,
+  scratch: text,
+})
 
 /** Why a backup failed. */
 export interface Failure {

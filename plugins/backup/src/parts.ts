@@ -5,8 +5,9 @@
  */
 
 export { backupSettings } from './commands.ts'
-export { type BackupContext, type CreateOptions, createBackup, removeDeadRuns } from './create.ts'
+export { type BackupContext, type CreateOptions, createBackup } from './create.ts'
+export { backupId } from './format.ts'
 export { type RestoreOptions, restoreBackup, verifyBackup } from './restore.ts'
 export { expiredBackups } from './retention.ts'
 export { backupSchedule } from './tasks.ts'
-export { listBackups, type Place } from './vault.ts'
+export { listBackups, type Place, Vault } from './vault.ts'

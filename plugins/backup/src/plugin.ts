@@ -13,6 +13,7 @@ import { BackupReports } from './backup-reports.ts'
 import { type BackupSettings, backupSettings, commands } from './commands.ts'
 import { keys } from './config.ts'
 import { audited, businessError, messages, permissions } from './declarations.ts'
+import { backupError } from './errors.ts'
 import { auditRestore } from './restore-note.ts'
 import { routes } from './routes.ts'
 import { backupSchedule, handleTasks, makeDueBackup } from './tasks.ts'
@@ -56,7 +57,13 @@ export default definePlugin({
       name: diskName === '' ? directory : `the storage disk "${diskName}"`,
       prefix: diskName === '' ? '' : prefix,
       get disk() {
-        return diskName === '' ? new DirectoryDisk(directory, 'private', clock) : storage.rawDisk(diskName)
+        if (diskName === '') return new DirectoryDisk(directory, 'private', clock)
+        const disk = storage.rawDisk(diskName)
+        if (disk.visibility === 'private') return disk
+        throw backupError('PLINTH_BACKUP_PLACE', {
+          place: place.name,
+          reason: 'everybody can read the files of this disk',
+        })
       },
       isOwn: (disk, path) => disk === diskName && path.startsWith(prefix),
     }

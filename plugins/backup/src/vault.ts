@@ -56,7 +56,7 @@ export async function measure(source: AsyncIterable<Uint8Array>): Promise<Measur
 }
 
 /** Record of a run whose process does not exist any more. */
-const endedRun: Run = { startedAt: 0, host: '', space: '', pid: 0, scratch: '' }
+const endedRun: Run = { product: '', startedAt: 0, renewedAt: 0, host: '', space: '', pid: 0, scratch: '' }
 
 const webStream = (source: AsyncIterable<Uint8Array>) =>
   Readable.toWeb(Readable.from(source, { objectMode: false })) as globalThis.ReadableStream<Uint8Array>
@@ -245,9 +245,10 @@ export async function listBackupsWithin(place: Place, clock: Clock, ms: number):
   })
 }
 
-/** Leaves out complete and failed backups of other products that use the same place. */
+/** Leaves out backups of other products that use the same place. Runs and failures are left out, too. */
 export const ofProduct = (list: BackupList, product: string): BackupList => ({
   ...list,
+  unfinished: list.unfinished.filter(([, run]) => run === undefined || run.product === '' || run.product === product),
   complete: list.complete.filter((one) => one.product === product),
   failed: list.failed.filter(([, failure]) => failure.product === product),
 })

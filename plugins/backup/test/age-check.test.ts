@@ -108,7 +108,7 @@ async function listOf(times: { complete?: number[]; failed?: number[]; died?: nu
   const vault = (time: number) =>
     new Vault({ name: '', prefix: '', disk: {} as never, isOwn: () => false }, backupId(time))
   const failure = { product: 'shop', failedAt: 0, code: 'PLINTH_BACKUP_TOOL', reason: 'pg_dump is missing' }
-  const run = { startedAt: 1, host: 'other', space: '', pid: 1, scratch: '' }
+  const run = { product: 'shop', startedAt: 1, renewedAt: 1, host: 'other', space: '', pid: 1, scratch: '' }
   return {
     complete: (times.complete ?? []).map(manifestOf),
     failed: (times.failed ?? []).map((time) => [vault(time), failure]),
@@ -151,7 +151,8 @@ t.test('a backup is due after the interval, and one hour after a failure', async
   t.equal(await isDue({ died: [now - hourMs] }), true)
   const dead = await listOf({ died: [now - hourMs] })
   const alive = dead.unfinished.map(
-    ([vault]) => [vault, { ...processIdentity(), startedAt: now, scratch: '' }] as const,
+    ([vault]) =>
+      [vault, { ...processIdentity(), product: 'shop', startedAt: now, renewedAt: now, scratch: '' }] as const,
   )
   t.equal(isBackupDue({ ...dead, unfinished: alive }, 24 * hourMs, now), false, 'a backup is being made')
 })

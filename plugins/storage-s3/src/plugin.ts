@@ -25,10 +25,8 @@ export default definePlugin({
     for (const { name, directory, visibility } of disks) {
       const disk = createS3Disk({ config, http: services.outgoingHttp, clock, log }, directory, visibility)
       contribute(storageDisk, name, disk)
-      contribute(healthCheck, name, async (signal) => {
-        await disk.verify(signal)
-        return { warnings: disk.probe.warnings }
-      })
+      // The health check of the storage verifies the disk.
+      contribute(healthCheck, name, () => ({ warnings: disk.probe.warnings }))
     }
   },
 })

@@ -4,6 +4,7 @@ import { storageDiskCases } from '@plinth/dev/conformance/storage'
 import { rejectsWith } from '@plinth/dev/testing'
 import { http } from '@plinth/http'
 import { healthCheck } from '@plinth/kernel'
+import type { RunningProduct } from '@plinth/kernel/host'
 import fc from 'fast-check'
 import t from 'tap'
 import { partBytesOf } from '../src/upload.ts'
@@ -11,6 +12,15 @@ import { rows, runCase } from './fixtures/fault-rows.ts'
 import { account, bucket, chunksOf, contentOf, startProduct, startS3 } from './fixtures/s3.ts'
 
 t.setTimeout(120_000)
+
+/** Returns the warnings of all health checks. */
+async function checkHealth(running: RunningProduct): Promise<readonly string[]> {
+  const warnings: string[] = []
+  const checks = running.contributions(healthCheck)
+  for (const name of ['storage', 's3-private', 's3-public'])
+    warnings.push(...((await checks.get(name)?.(new AbortController().signal))?.warnings ?? []))
+  return [...new Set(warnings)]
+}
 
 t.test('an S3 disk fulfils the contract of disks', async (t) => {
   const { proxy, endpoint } = await startS3(t, '@20minutes/s3rver')
@@ -41,12 +51,13 @@ t.test('one disturbed request leads to the right result', async (t) => {
 
 t.test('a lasting fault ends with an error that says the disk cannot be used', async (t) => {
   const { proxy, endpoint } = await startS3(t, '@20minutes/s3rver')
-  const { storage } = await startProduct(t, endpoint)
+  const { storage, running } = await startProduct(t, endpoint)
   await storage.put('local', 'a.txt', 'old')
   const fault = { kind: 'unavailable', times: Number.POSITIVE_INFINITY } as const
   proxy.faults.push(fault)
   await rejectsWith(t, storage.put('local', 'a.txt', 'new'), { code: 'PLINTH_STORAGE_DISK_UNAVAILABLE' })
   await rejectsWith(t, storage.stat('local', 'a.txt'), { code: 'PLINTH_STORAGE_DISK_UNAVAILABLE' })
+  t.match((await checkHealth(running)).join(' '), /S3|does not respond/, 'an instance serves requests without files')
   proxy.faults.length = 0
   t.equal(await text((await storage.open('local', 'a.txt')).content), 'old')
 })
@@ -76,8 +87,7 @@ t.test('a clock that is 20 minutes wrong is corrected once', async (t) => {
     await storage.put('local', 'a.txt', 'content')
     t.equal(await text((await storage.open('local', 'a.txt')).content), 'content')
     t.equal(proxy.rejections.filter((code) => code === 'RequestTimeTooSkewed').length, 1, 'one request was rejected')
-    const url = await running.contributions(healthCheck).get('s3-private')?.(new AbortController().signal)
-    t.match(JSON.stringify(url), /differ by 20 minutes/)
+    t.match(JSON.stringify(await checkHealth(running)), /differ by 20 minutes/)
   }
 })
 
@@ -103,10 +113,7 @@ t.test('the checks of the server appear as warnings', async (t) => {
   const { proxy, endpoint } = await startS3(t, 's3rver')
   const check = async () => {
     const { running } = await startProduct(t, endpoint)
-    const report = await running.contributions(healthCheck).get('s3-private')?.(new AbortController().signal)
-    return (report as { warnings: readonly string[] }).warnings.map(
-      (one) => /If-None-Match|If-Match|content-sha256|lifecycle/.exec(one)?.[0],
-    )
+    return (await checkHealth(running)).map((one) => /If-None-Match|If-Match|content-sha256|lifecycle/.exec(one)?.[0])
   }
   t.same(await check(), [])
   proxy.checksConditions = false

@@ -1,7 +1,16 @@
 import { join, resolve } from 'node:path'
 import { backOffice } from '@plinth/admin'
 import { http } from '@plinth/http'
-import { type Clock, definePlugin, errorReason, healthCheck, optional, service, stateFile } from '@plinth/kernel'
+import {
+  type Clock,
+  definePlugin,
+  errorReason,
+  healthCheck,
+  optional,
+  service,
+  stateFile,
+  withinDeadline,
+} from '@plinth/kernel'
 import { adminRoutes, needsAttention, pages } from './admin-routes.ts'
 import { directoryDriver, keys, standardDisks } from './config.ts'
 import { type Disk, storage, storageDisk } from './contract.ts'
@@ -18,6 +27,11 @@ import { type SharedQuota, UploadQuota } from './upload-quota.ts'
 import { uploadRoutes } from './upload-routes.ts'
 import { UploadService } from './upload-service.ts'
 import { UrlSigner } from './url-signer.ts'
+
+/** Time limit in milliseconds for the health check of a disk. It is shorter than every deadline of the readiness check. */
+const checkMs = 400
+/** Time limit in milliseconds for the test write, which continues after the health check. */
+const verifyMs = 30_000
 
 const diskName = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
 
@@ -113,18 +127,36 @@ export default definePlugin({
     const pending = new UploadService(files, clock, sharedClock, quota)
     context.provide(uploads, pending)
     context.contribute(stateFile, 'storage.signing-key', () => join(root, 'signing.key'))
+    /** Returns a warning if a disk does not respond, or not in time. */
+    const outageOf = (name: string, disk: Disk) =>
+      withinDeadline(
+        clock,
+        checkMs,
+        () => disk.verify(AbortSignal.timeout(verifyMs)),
+        () => new Error(`The disk "${name}" does not respond within ${checkMs} ms.`),
+      ).then(
+        () => [],
+        (error: unknown) => [errorReason(error)],
+      )
     context.contribute(healthCheck, 'storage', async (signal) => {
+      const isCommand = roles.has('cli')
+      const outages: Promise<readonly string[]>[] = []
       for (const { name, enabled } of files.disks()) {
         if (!enabled) continue
         files.assertUsable(name)
         const disk = disks.get(name)
-        // `plinth doctor` must not create files in directories.
-        const isProven = roles.has('cli') && disk instanceof DirectoryDisk ? disk.inspect() : disk?.verify(signal)
-        await isProven?.catch((error: unknown) => {
-          throw directoryErrorOf(name, error) ?? error
-        })
+        if (disk instanceof DirectoryDisk) {
+          // `plinth doctor` must not create files in directories.
+          await (isCommand ? disk.inspect() : disk.verify()).catch((error: unknown) => {
+            throw directoryErrorOf(name, error) ?? error
+          })
+        } else if (isCommand) await disk?.verify(signal)
+        // All instances use the server of such a disk. While it is down, they serve everything but files.
+        else if (disk !== undefined) outages.push(outageOf(name, disk))
       }
-      return { warnings: quota.warning === undefined ? [] : [quota.warning] }
+      return {
+        warnings: [...(quota.warning === undefined ? [] : [quota.warning]), ...(await Promise.all(outages)).flat()],
+      }
     })
     if (services.http !== undefined) {
       services.http.addRoutes(adminRoutes, { reports: new DiskReports({ storage: files, disks, clock }) })
