@@ -1,12 +1,12 @@
 /**
- * Program of `npm test`. It checks types, lint, import boundaries and generated pages, and runs all tests, or the given files. The
- * last line contains the counts.
+ * Program of `npm test`. It checks types, lint, import boundaries and generated pages, and runs all short tests, or the given files.
+ * The last line contains the counts.
  */
 import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { lastLine, readWords, runTests } from './count-tests.ts'
-import { testFiles } from './test-files.ts'
+import { shortTestFiles } from './test-files.ts'
 
 /**
  * The browser pages are built first. Otherwise the first tests that need them would all build them at the same time.
@@ -53,7 +53,7 @@ const unprepared = await run(preparation)
 const checks = Promise.all(steps.map(run))
 console.log('\n== tests')
 const { files, grep } = readWords()
-const tests = await runTests(files.length > 0 ? files : testFiles(), { grep })
+const tests = await runTests(files.length > 0 ? files : shortTestFiles(), { grep })
 const broken = [...unprepared, ...(await checks).flat()]
 for (const title of broken) console.log(`FAILED: ${title}`)
 const failed = tests.failed + broken.length

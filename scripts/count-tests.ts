@@ -11,7 +11,7 @@ import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { Parser } from 'tap-parser'
-import { findFiles, testFiles } from './test-files.ts'
+import { findFiles, shortTestFiles } from './test-files.ts'
 
 export interface Counts {
   passed: number
@@ -193,7 +193,7 @@ export function readWords(words = process.argv.slice(2)): { files: string[]; gre
 
 if (import.meta.main) {
   const { files, grep } = readWords()
-  const result = await runTests(files.length > 0 ? files : testFiles(), { grep })
+  const result = await runTests(files.length > 0 ? files : shortTestFiles(), { grep })
   console.log(lastLine(result))
   process.exit(result.failed === 0 ? 0 : 1)
 }

@@ -7,19 +7,35 @@ export interface Proof {
   /** Typical duration on two cores with nothing else running. */
   readonly minutes: number
   /** CI runs the proofs of group `day modulo groupCount`. The day is the number of days since 1970-01-01 in UTC. */
-  readonly group: 0 | 1 | 2 | 3 | 4
+  readonly group: number
   /** Globs of the paths whose change concerns the proof. */
   readonly paths: readonly string[]
   /** Globs of test files. They run with `PLINTH_TEST_PROOF=1`; a file of `npm test` then runs its long form. */
   readonly files: readonly string[]
-  /** The files run in their short form on each of these databases. Of two servers, each checks the SQL statements of the other. */
+  /**
+   * The files run in their short form on each of these databases, and each server checks the SQL statements of the others. The gate of CI
+   * uses the first one only.
+   */
   readonly databases?: readonly string[]
 }
 
 /** Number of groups. On one day, the proofs of one group run. */
-export const groupCount = 5
+export const groupCount = 8
 
-const everyTest = ['{config-schema,inbox-element,dev/test,kernel/test,migrations,plugins,examples,test}/**/*.test.ts']
+/**
+ * All tests of some packages, in their short form, on each database. `npm test` runs the short ones of them.
+ *
+ * @param subject what the packages contain
+ * @param folders globs of the folders of the packages
+ */
+const area = (group: number, minutes: number, subject: string, folders: readonly string[]): Proof => ({
+  proves: `All tests of ${subject} pass on each database, and each SQL statement is valid on both servers.`,
+  minutes,
+  group,
+  paths: folders.map((folder) => `${folder}/{src,test,web}/**`),
+  files: folders.map((folder) => `${folder}/test/**/*.test.ts`),
+  databases: ['postgresql', 'mariadb', 'sqlite'],
+})
 
 export const proofs: Readonly<Record<string, Proof>> = {
   kills: {
@@ -161,7 +177,7 @@ export const proofs: Readonly<Record<string, Proof>> = {
   move: {
     proves: 'All rows survive moves between databases that are killed at many places, and each planted fault is found.',
     minutes: 9,
-    group: 3,
+    group: 7,
     paths: ['plugins/database/src/{move/**,open-orm.ts}', 'migrations/src/**', 'test/move/**'],
     files: ['test/move/move.proof.ts'],
   },
@@ -290,7 +306,7 @@ export const proofs: Readonly<Record<string, Proof>> = {
   console: {
     proves: 'The pages of the console work with each browser size, language, database and missing script.',
     minutes: 4,
-    group: 1,
+    group: 4,
     paths: ['plugins/console/{src,web,scripts,test/fixtures}/**'],
     files: ['plugins/console/test/**/*.proof.ts'],
   },
@@ -316,25 +332,45 @@ export const proofs: Readonly<Record<string, Proof>> = {
     paths: ['test/same/**'],
     files: ['test/same/same.proof.ts'],
   },
-  sqlite: {
-    proves: 'All tests of npm test pass on SQLite, which CI does not use otherwise.',
-    minutes: 11,
-    group: 0,
-    paths: ['plugins/database/src/connections/sqlite-dialect.ts'],
-    files: everyTest,
-    databases: ['sqlite'],
+  core: {
+    ...area(2, 7, 'kernel, configuration, migrations and shared stores', [
+      '{config-schema,dev,kernel,migrations,plugins/{coordination,database,i18n,presets,shared-store}}',
+    ]),
+    // A change of the kernel itself concerns all proofs.
+    paths: [
+      '{config-schema,dev,kernel,migrations}/test/**',
+      '{config-schema,migrations,plugins/{coordination,database,i18n,presets,shared-store}}/src/**',
+    ],
   },
-  databases: {
-    proves: 'All tests of npm test pass on PostgreSQL and MariaDB, and each SQL statement is valid on both.',
-    minutes: 22,
-    group: 2,
-    paths: ['migrations/src/**', 'plugins/database/src/**'],
-    files: everyTest,
-    databases: ['postgresql', 'mariadb'],
+  accounts: area(6, 14, 'accounts, sign-in and data scopes', [
+    'plugins/{approval,authenticators,iam,sign-in-oidc,social,wallet-login}',
+  ]),
+  messages: area(6, 13, 'notification and its channels', [
+    'plugins/{delivery-receipts,mail,notification,notification-channels,notification-linkage,notification-rules}',
+    'plugins/{sms,suppression,template,webhook-providers}',
+  ]),
+  inbox: area(7, 6, 'inbox, digests and push messages', ['{inbox-element,plugins/{digest,inbox,push}}']),
+  money: area(3, 6, 'the ledger and member points', ['plugins/{member-points,money}']),
+  settlement: area(5, 9, 'wallets and web3 settlement', ['plugins/{web3,web3-settlement}']),
+  office: area(2, 11, 'the back office, resources and settings', [
+    'plugins/{admin,console,resource,site,system-config,table}',
+  ]),
+  installation: area(0, 7, 'the installer, backups and files', [
+    'plugins/{backup,install,quickstart-cleanup,storage,storage-s3}',
+  ]),
+  services: area(7, 13, 'requests, events, tasks, webhooks and limits', [
+    'plugins/{async-task,events,http,idempotency,open-platform,opentelemetry,outgoing-http}',
+    'plugins/{rate-limit,rate-limit-stores,scheduler,webhooks}',
+  ]),
+  examples: { ...area(1, 3, 'the examples', ['examples/*']), files: ['examples/**/*.test.ts'] },
+  products: {
+    ...area(5, 17, 'whole products', ['test']),
+    paths: ['test/fixtures/**', 'test/**/*.test.ts'],
+    files: ['test/**/*.test.ts'],
   },
 }
 
-/** Globs of paths that concern no proof, because `npm test` covers them. Any other path that no proof lists concerns all proofs. */
+/** Globs of paths that concern no other proof. Any other path that no proof lists concerns all proofs. */
 export const coveredByTests: readonly string[] = [
   '*.md',
   '.github/**',

@@ -39,7 +39,7 @@ if (/\.(?:test|proof)\.ts$/.test(process.argv[1])) {
   if (process.execArgv.some((word) => word.startsWith('--inspect'))) t.setTimeout(0)
 }
 
-// The proof `databases` checks on each server the statements that other databases have executed.
+// The proofs of the areas check on each server the statements that other databases have executed.
 if (process.env.PLINTH_TEST_STATEMENTS) {
   const { recordStatements } = await import('./recorded-statements.mjs')
   recordStatements(process.env.PLINTH_TEST_STATEMENTS)

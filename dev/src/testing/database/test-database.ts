@@ -186,8 +186,8 @@ interface Runner {
 }
 
 /**
- * Runs the tests on an empty database of this run. Use it for behaviour that is the same on each database. The proof
- * `databases` runs these tests on the other databases too.
+ * Runs the tests on an empty database of this run. Use it for behaviour that is the same on each database. The proofs
+ * of the areas, for example `accounts`, run these tests on all databases.
  */
 export function onDatabase<T extends Runner>(t: T, name: string, tests: DatabaseTests<T>): void {
   for (const one of dialectsUnderTest) onDialect(t, name, one, tests)
