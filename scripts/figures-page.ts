@@ -33,8 +33,11 @@ measured on ${date} with Node.js ${node} on one machine with ${cores} cores (${p
 
 **Use the figures only for comparisons.** The instances, the database server, Redis and the callers shared the ${cores} cores of this machine. The
 column *Cores used* shows how busy all cores of the machine were. Near 100 %, the machine was the limit, so more instances could not do more work. With a
-host for each instance and a host for the database, the rates are higher. Each figure is the median of ${runs} runs of ${seconds} seconds, with the
-lowest and the highest run.`,
+host for each instance and a host for the database, the rates are higher. ${
+      runs === 1
+        ? `Each figure is one run of ${seconds} seconds.`
+        : `Each figure is the median of ${runs} runs of ${seconds} seconds, with the\nlowest and the highest run.`
+    }`,
     work: {
       outbox: 'Events delivered from the outbox. The handler writes a row in the transaction of the delivery.',
       send: 'Notification sends through the channel `memory`, with their rows in the send log.',
@@ -143,7 +146,7 @@ core. Half of the requests took at most *p50*, and 95 % at most *p95*.`,
 
 本页说明快速入门产品的一到四个实例在以下数据库上的处理能力，以及更多实例的预期。测量日期为 ${date}，Node.js ${node}，一台 ${cores} 核的机器（${processor}），开始时负载为 ${loadAtStart.toFixed(1)}。
 
-**这些数字仅供比较。** 实例、数据库服务器、Redis 和调用方共用这台机器的 ${cores} 个核心。“核心使用率”一列是它们合计占用的份额。接近 100% 时，瓶颈是机器本身，更多实例也无法处理更多。如果每个实例和数据库各有一台主机，速率会更高。每个数字是 ${runs} 次运行的中位数，每次 ${seconds} 秒，括号内为最低和最高的一次。`,
+**这些数字仅供比较。** 实例、数据库服务器、Redis 和调用方共用这台机器的 ${cores} 个核心。“核心使用率”一列是它们合计占用的份额。接近 100% 时，瓶颈是机器本身，更多实例也无法处理更多。如果每个实例和数据库各有一台主机，速率会更高。${runs === 1 ? `每个数字是一次 ${seconds} 秒的运行。` : `每个数字是 ${runs} 次运行的中位数，每次 ${seconds} 秒，括号内为最低和最高的一次。`}`,
     work: {
       outbox: '从发件箱投递的事件。处理程序在投递的事务中写入一行。',
       send: '通过通道 `memory` 发送的通知，包括发送日志中的行。',
@@ -238,7 +241,8 @@ function rowsOf(figures: DatabaseFigures, text: Words): string[][] {
       const valid = validOf(figures, work, n)
       if (valid.length === 0) return []
       const rates = valid.map(({ perSecond }) => perSecond)
-      const range = `${rounded(median(rates))} (${rounded(Math.min(...rates))}..${rounded(Math.max(...rates))})`
+      const limits = `${rounded(Math.min(...rates))}..${rounded(Math.max(...rates))}`
+      const range = rates.length === 1 ? rounded(median(rates)) : `${rounded(median(rates))} (${limits})`
       const compared =
         alone.length === 0 ? '' : (median(rates) / median(alone.map(({ perSecond }) => perSecond))).toFixed(2)
       const databaseMs =
