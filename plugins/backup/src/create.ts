@@ -15,7 +15,16 @@ import { Migrator } from '@plinth/migrations'
 import type { Disk, KeptFiles } from '@plinth/storage'
 import { Encrypter } from 'age-encryption'
 import { backupError } from './errors.ts'
-import { backupId, type Contents, type Entry, type Failure, isBackupId, type Manifest, type Run } from './format.ts'
+import {
+  backupId,
+  type Contents,
+  type Entry,
+  type Failure,
+  isBackupId,
+  type Manifest,
+  type Run,
+  startOf,
+} from './format.ts'
 import {
   differenceOf,
   digestTables,
@@ -162,20 +171,22 @@ export function assertRecipient(recipient: string): void {
 }
 
 /**
- * False if the run has ended. A process on this host can be found. One on another host, or in a container that exists no
- * more, is known by its signs of life only.
+ * False if the run has ended. A process on this host can be found, also while it is blocked. One on another host, or in a
+ * container that exists no more, is known by its signs of life only.
  *
  * @param now milliseconds since the epoch
  */
-export const isRunAlive = (run: Run, now: number): boolean =>
-  mayProcessBeAlive(run) && now - run.renewedAt < maxSilenceMs
+export function isRunAlive(run: Run, now: number): boolean {
+  const maxMs = run.space === processIdentity().space ? maxRunMs : maxSilenceMs
+  return mayProcessBeAlive(run) && now - run.renewedAt < maxMs
+}
 
 /**
- * Removes what is left of runs of the product whose processes died.
+ * Removes what is left of runs of the product whose processes died. Also removes unencrypted copies from this host that are older than any
+ * run can be: their record may have been removed on another host.
  *
  * @param product name of the product
- * @param except id of the run of the caller. Then no other run can begin, so unencrypted copies of all others are removed from
- *   this host, also if their record was removed on another host.
+ * @param except id of the run of the caller
  * @throws PlinthError `PLINTH_BACKUP_RUNNING`
  */
 export async function removeDeadRuns(context: BackupContext, product: string, except = ''): Promise<readonly string[]> {
@@ -196,10 +207,9 @@ export async function removeDeadRuns(context: BackupContext, product: string, ex
     await vault.remove()
     removed.push(vault.id)
   }
-  if (except !== '') {
-    for (const name of await readdir(workDirectory).catch(() => [])) {
-      if (isBackupId(name) && name !== except) await rm(join(workDirectory, name), { recursive: true, force: true })
-    }
+  for (const name of await readdir(workDirectory).catch(() => [])) {
+    const isOld = isBackupId(name) && clock.now() - startOf(name) > maxRunMs
+    if (isOld) await rm(join(workDirectory, name), { recursive: true, force: true })
   }
   return removed
 }
