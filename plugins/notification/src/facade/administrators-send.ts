@@ -44,8 +44,8 @@ export class AdministratorsSend {
   }
 
   /**
-   * If the response of an earlier call with the same idempotency key was lost, returns the stored results of that call,
-   * and sends nothing.
+   * If the response of an earlier call with the same idempotency key was lost, returns the stored results of that call.
+   * The message is only sent again on channels whose outcome is unknown and that skip recipients who already have it.
    *
    * @throws BusinessError "503" with the codes of `Notification.sendTo` if the only channel failed and the message is not
    * sent later, or if nothing was attempted;
@@ -66,9 +66,14 @@ export class AdministratorsSend {
     const call = idempotency?.current
     if (call?.isRepeated && db !== undefined) {
       await recorder?.written()
-      const results = await readSentResults(db, call.id, channels, hintText)
-      requireAnything(results)
-      return results
+      const earlier = await readSentResults(db, call.id, channels, hintText)
+      if (earlier !== undefined) {
+        const unknown = earlier.results.flatMap(({ channel, outcome }) => (outcome === 'unknown' ? [channel] : []))
+        const again = await notification.resume(draft, unknown, earlier.message)
+        const results = earlier.results.map((one) => again.find(({ channel }) => channel === one.channel) ?? one)
+        requireAnything(results)
+        return results
+      }
     }
     const waits = notBefore !== undefined || (await this.#isBetterKept(draft, channels, priority))
     if (!waits) {

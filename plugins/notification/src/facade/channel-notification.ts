@@ -21,6 +21,7 @@ import type { SendRecorder } from '../send-log/recorder.ts'
 import type { RecordedSend, SendEntry } from '../send-log/row.ts'
 import { type NotificationSettings, type OutgoingMessages, type PreparedSend, sendsPerChannelCall } from './outgoing.ts'
 import { combineSendResults, requireSuccess } from './results.ts'
+import type { KeptMessage } from './sent-results.ts'
 
 interface NotificationDependencies {
   readonly channels: ReadonlyMap<string, NotificationChannel>
@@ -35,6 +36,12 @@ interface NotificationDependencies {
 }
 
 type Logged = (entry: SendEntry) => void
+
+interface KeptOptions extends Pick<MultiSendOptions, 'idempotencyKey' | 'signal'> {
+  readonly isRetried?: boolean
+  /** Id of the message in the list of messages. Undefined if the message is not listed. */
+  readonly notificationId: number | undefined
+}
 
 interface Around {
   readonly signal: AbortSignal | undefined
@@ -80,13 +87,36 @@ export class ChannelNotification implements Notification {
   ): Promise<readonly SendResult[]> {
     const codes = this.codesOf(options.channels)
     const message = compose(draft)
+    const notificationId = sender && (await this.#parts.queue?.keep(message, codes, sender))
+    return this.#sendKept(message, codes, { ...options, notificationId }, logged)
+  }
+
+  /**
+   * Sends the message of an interrupted call again, on those of the channels that skip recipients who already have it.
+   *
+   * @param kept the message in the list of messages
+   */
+  async resume(
+    draft: MessageDraft,
+    codes: readonly string[],
+    { id: notificationId, messageId }: KeptMessage,
+  ): Promise<readonly SendResult[]> {
+    const again = codes.filter((code) => this.#parts.outgoing.requireChannel(code).traits.idempotent)
+    if (again.length === 0) return []
+    return this.#sendKept({ ...compose(draft), id: messageId }, again, { notificationId, isRetried: true })
+  }
+
+  async #sendKept(
+    message: NotificationMessage,
+    codes: readonly string[],
+    { notificationId, idempotencyKey = message.id, isRetried = false, signal }: KeptOptions,
+    logged?: Logged,
+  ): Promise<readonly SendResult[]> {
     const { queue, outgoing } = this.#parts
-    const notificationId = sender && (await queue?.keep(message, codes, sender))
     const delivery = notificationId === undefined ? undefined : { notificationId, isStored: false }
-    const { isRetried = false } = options
-    const sending = { message, idempotencyKey: options.idempotencyKey ?? message.id, attempt: 1, delivery, isRetried }
+    const sending = { message, idempotencyKey, attempt: 1, delivery, isRetried }
     const results = await outgoing.tracked(
-      Promise.all(codes.map((code) => this.#sendToReaders(code, sending, { signal: options.signal, logged }))),
+      Promise.all(codes.map((code) => this.#sendToReaders(code, sending, { signal, logged }))),
     )
     if (notificationId !== undefined) {
       const skipped = results.filter((result) => result.skipped === true).length

@@ -33,25 +33,28 @@ type LoggedSend = Pick<SendLogRow, (typeof loggedFields)[number]>
 /** Returns a hint for operators in the language of the site. */
 export type HintText = (hint: string) => string
 
+/** A message in the list of messages. */
+export type KeptMessage = Pick<NotificationRow, 'id' | 'messageId'>
+
 /**
- * Returns the results of a call whose response was lost, from the rows of its message. A channel without a stored
- * outcome is `unknown`.
+ * Returns the message of a call whose response was lost, and its results. A channel without a stored outcome is `unknown`.
+ * Returns undefined if the message was not stored. Then it was not sent either.
  */
 export async function readSentResults(
   db: Database,
   claimId: number,
   channels: readonly string[],
   hintText: HintText,
-): Promise<readonly AdministratorsResult[]> {
+): Promise<{ readonly message: KeptMessage; readonly results: readonly AdministratorsResult[] } | undefined> {
   const em = db.fork()
   const message = await em.findOne(NotificationRow, { claimId })
-  if (message === null) return channels.map((channel) => unknownResult(channel, ''))
+  if (message === null) return undefined
   if (message.parts > 0 || message.payload != null) {
-    return channels.map((channel) => queuedResult(channel, message.messageId))
+    return { message, results: channels.map((channel) => queuedResult(channel, message.messageId)) }
   }
   const first = { notificationId: message.id, retryOfId: null }
   const rows: readonly LoggedSend[] = await em.find(SendLogRow, first, { fields: loggedFields, orderBy: { id: 'asc' } })
-  return channels.map((channel) =>
+  const results = channels.map((channel) =>
     resultOf(
       channel,
       message,
@@ -59,6 +62,7 @@ export async function readSentResults(
       hintText,
     ),
   )
+  return { message, results }
 }
 
 function resultOf(
