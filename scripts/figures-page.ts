@@ -34,10 +34,10 @@ measured on ${date} with Node.js ${node} on one machine with ${cores} cores (${p
 **Use the figures only for comparisons.** The instances, the database server, Redis and the callers shared the ${cores} cores of this machine. The
 column *Cores used* shows how busy all cores of the machine were. Near 100 %, the machine was the limit, so more instances could not do more work. With a
 host for each instance and a host for the database, the rates are higher. ${
-      runs === 1
-        ? `Each figure is one run of ${seconds} seconds.`
-        : `Each figure is the median of ${runs} runs of ${seconds} seconds, with the\nlowest and the highest run.`
-    }`,
+        runs === 1
+          ? `Each figure is one run of ${seconds} seconds.`
+          : `Each figure is the median of ${runs} runs of ${seconds} seconds, with the\nlowest and the highest run.`
+      }`,
     work: {
       outbox: 'Events delivered from the outbox. The handler writes a row in the transaction of the delivery.',
       send: 'Notification sends through the channel `memory`, with their rows in the send log.',
