@@ -58,6 +58,7 @@ export class KeyboardActions extends OperatorActions {
   }
 
   override async search(text: string) {
+    await this.page.getByRole('searchbox').first().waitFor()
     await this.press('/')
     for (const letter of text) await this.press(letter)
     await this.page.waitForURL((url) => url.searchParams.get('q') === text)
