@@ -88,7 +88,7 @@ than ${maxTestError * 100} %. The rates are those of more instances on **this** 
     moreHead: ['Database', 'Work', 'Contention', 'Coordination', 'Error with three', 'Expected'],
     negative: 'no rate: the figures contain too much noise',
     test: 'no rate: the test on three instances failed',
-    peak: (n: number) => `no more than with ${n} instances`,
+    peak: (n: number) => (n === 1 ? 'no more than with one instance' : `no more than with ${n} instances`),
     instances: (n: number, rate: string) => `${n} instances: ${rate}/s`,
     wait: 'How long requests wait',
     waitAbout: `One instance got HTTP reads at random times, at a share of its largest rate. The model is an M/G/1 queue: an instance runs JavaScript on one

@@ -76,7 +76,7 @@ export function predict(rates: Rates): Prediction {
   if (parameters.s < -rounding || parameters.k < -rounding)
     return { accepted: false, parameters, testError, reason: 'negative' }
   if (testError > maxTestError) return { accepted: false, parameters, testError, reason: 'test' }
-  const upTo = Math.floor(Math.min(peakOf(parameters), maxExtrapolation * largestMeasured))
+  const upTo = Math.max(1, Math.floor(Math.min(peakOf(parameters), maxExtrapolation * largestMeasured)))
   const beyond = Object.fromEntries(
     [6, 8, 12, 16].filter((n) => n <= upTo).map((n) => [n, rateAt(rates[1], parameters, n)]),
   )

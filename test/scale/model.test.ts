@@ -57,6 +57,8 @@ t.test('no prediction is beyond the peak or four times the measured instances', 
   t.match(flat, { accepted: true, upTo: 16, beyond: { 6: 600, 16: 1_600 } }, 'an ideal product')
   const early = predict(ratesOf(100, { s: 0.1, k: 0.09 }))
   t.match(early, { accepted: true, upTo: 3, beyond: {} }, 'the peak is at 3.2 instances')
+  const slower = predict(ratesOf(100, { s: 0.9, k: 0.2 }))
+  t.match(slower, { accepted: true, upTo: 1, beyond: {} }, 'each further instance makes the product slower')
 })
 
 t.test('a curve that is no curve of the law is rejected', async (t) => {
