@@ -125,7 +125,7 @@ async function survives(t: Test, config: Readonly<Record<string, JsonValue>>, fa
 
 const options = { skip: skipWithoutRedisProgram, timeout: 600_000 }
 
-t.test('R-001 two instances on sentinels', options, async (t) => {
+t.test('R-001 two instances on sentinels', { ...options }, async (t) => {
   const sentinels = await startSentinels()
   t.teardown(() => sentinels.drop())
   await survives(t, sentinels.config, [
@@ -151,7 +151,7 @@ t.test('R-001 two instances on sentinels', options, async (t) => {
   ])
 })
 
-t.test('R-001 two instances on a Redis Cluster', options, async (t) => {
+t.test('R-001 two instances on a Redis Cluster', { ...options }, async (t) => {
   const cluster = await startCluster()
   t.teardown(() => cluster.drop())
   const queueOwner = () => cluster.primaryOf('{plinth}')

@@ -226,14 +226,14 @@ const referencesOff = (dialect: TestDialect): readonly string[] =>
     mariadb: ['set session foreign_key_checks = 0'],
   })[dialect]
 
-t.test('a check that also fails on the database itself does not fail the backup', options, async (t) => {
+t.test('a check that also fails on the database itself does not fail the backup', { ...options }, async (t) => {
   const site = await filledSite(t, 'sqlite', 5)
   const failed = { check: 'data of money.ledger', outcome: 'failed', detail: 'unbalanced' } as const
   const { earlierFailures } = await backUp(site, { examine: async () => [failed] })
   t.same(earlierFailures, ['data of money.ledger: unbalanced'])
 })
 
-t.test('a damaged backup is rejected, and nothing is restored', options, async (t) => {
+t.test('a damaged backup is rejected, and nothing is restored', { ...options }, async (t) => {
   const site = await filledSite(t, 'sqlite', 5)
   const { id } = await backUp(site)
   const intact = await filesIn(site.backups)
@@ -288,7 +288,7 @@ t.test('a damaged backup is rejected, and nothing is restored', options, async (
   t.same(await filesIn(target.root), [])
 })
 
-t.test('a backup of another schema is rejected or restored on request', options, async (t) => {
+t.test('a backup of another schema is rejected or restored on request', { ...options }, async (t) => {
   const site = await filledSite(t, 'sqlite', 5)
   const { id } = await backUp(site)
   const [first = { plugin: '', changeSets: [] }, ...rest] = changeSets
@@ -345,7 +345,7 @@ for (const dialect of ['postgresql', 'mariadb'] as const) {
   })
 }
 
-t.test('a full disk fails the backup, and the old backup stays', options, async (t) => {
+t.test('a full disk fails the backup, and the old backup stays', { ...options }, async (t) => {
   const site = await filledSite(t, 'sqlite', 5)
   const { id } = await backUp(site)
   const { place } = contextOf(site)
@@ -372,7 +372,7 @@ t.test('a full disk fails the backup, and the old backup stays', options, async 
   await assertClean(t, site)
 })
 
-t.test('files that are deleted during the backup are in it', options, async (t) => {
+t.test('files that are deleted during the backup are in it', { ...options }, async (t) => {
   const site = await filledSite(t, 'sqlite', 2)
   const disk = new DirectoryDisk(join(site.root, 'storage/local'), 'private', systemClock)
   const onProgress = (text: string) => {
@@ -388,7 +388,7 @@ t.test('files that are deleted during the backup are in it', options, async (t) 
   await assertClean(t, site)
 })
 
-t.test('backups on a storage disk do not contain each other', options, async (t) => {
+t.test('backups on a storage disk do not contain each other', { ...options }, async (t) => {
   const site = await filledSite(t, 'sqlite', 2)
   const disk = new DirectoryDisk(join(site.root, 'storage/local'), 'private', systemClock)
   const isOwn = (name: string, path: string) => name === 'local' && path.startsWith('backups/')
@@ -404,7 +404,7 @@ t.test('backups on a storage disk do not contain each other', options, async (t)
   t.same(await digestsOf(target.database), await digestsOf(site.database))
 })
 
-t.test('settings that exist are kept, and other files and keys are never replaced', options, async (t) => {
+t.test('settings that exist are kept, and other files and keys are never replaced', { ...options }, async (t) => {
   const site = await filledSite(t, 'sqlite', 2)
   const { id } = await backUp(site)
   const target = await emptySite(t, site)
@@ -528,7 +528,7 @@ const provenIn = async (call: Call) => (await call('GET', 'admin/backups?state=p
 
 t.test(
   'if the product is killed during a backup, the backup cleans up, and the next start makes one',
-  options,
+  { ...options },
   async (t) => {
     const folder = t.testdir({ 'plinth.config.ts': productFile })
     const product = join(folder, 'plinth.config.ts')

@@ -55,7 +55,7 @@ async function pooler(t: Test, settings: PgbouncerOptions): Promise<StartedServe
 
 const onlyLimits = `select name, setting, source from pg_settings where name in ('statement_timeout', 'idle_in_transaction_session_timeout')`
 
-t.test('two instances behind a pooler execute only their own statements', options, async (t) => {
+t.test('two instances behind a pooler execute only their own statements', { ...options }, async (t) => {
   const db = await emptyDatabase(t)
   const { port } = await pooler(t, { poolSize: 3 })
   const one = await startAt(t, db, port)
@@ -87,7 +87,7 @@ t.test('two instances behind a pooler execute only their own statements', option
   )
 })
 
-t.test('no instance leaves settings in the sessions of a pooler', options, async (t) => {
+t.test('no instance leaves settings in the sessions of a pooler', { ...options }, async (t) => {
   const db = await emptyDatabase(t)
   // The pooler has only one session, so all instances share it.
   const { port } = await pooler(t, { poolSize: 1 })
@@ -98,7 +98,7 @@ t.test('no instance leaves settings in the sessions of a pooler', options, async
   }
 })
 
-t.test('with prepared statements disabled, a pooler is neither detected nor reported', options, async (t) => {
+t.test('with prepared statements disabled, a pooler is neither detected nor reported', { ...options }, async (t) => {
   const db = await emptyDatabase(t)
   const { port } = await pooler(t, { poolSize: 1 })
   const { service, warnings, reported } = await startAt(t, db, port, { 'platform.database.prepared-statements': false })
@@ -121,7 +121,7 @@ t.test('without a pooler, sessions have limits and statements have names', needs
   t.same(reported(), [])
 })
 
-t.test('a pooler that appears later is detected without a restart', options, async (t) => {
+t.test('a pooler that appears later is detected without a restart', { ...options }, async (t) => {
   const db = await emptyDatabase(t)
   const { port: poolerPort } = await pooler(t, { poolSize: 2 })
   const way = await switchableProxy(t, 5432)

@@ -84,7 +84,7 @@ async function storeOnOwnRedis(t: Test) {
   return { redis, product, store, lines, calls, allFailWithin, answers }
 }
 
-t.test('a frozen Redis is detected at the deadline, and afterwards immediately', options, async (t) => {
+t.test('a frozen Redis is detected at the deadline, and afterwards immediately', { ...options }, async (t) => {
   const { redis, product, store, allFailWithin, answers } = await storeOnOwnRedis(t)
   await store.set('kept', 'kept')
   const received: string[] = []
@@ -112,7 +112,7 @@ t.test('a frozen Redis is detected at the deadline, and afterwards immediately',
   t.same(received, ['after'])
 })
 
-t.test('a killed Redis restarts empty, and everything continues', options, async (t) => {
+t.test('a killed Redis restarts empty, and everything continues', { ...options }, async (t) => {
   const { redis, store, lines, calls, allFailWithin, answers } = await storeOnOwnRedis(t)
   await store.set('kept', 'lost')
   for (const call of Object.values(calls)) await call()
@@ -171,7 +171,7 @@ t.test('a listener that fails is logged with its channel, and the others receive
 
 t.test(
   'listeners listen again after each loss, and are told that they may have missed messages',
-  options,
+  { ...options },
   async (t) => {
     const { redis, store, answers } = await storeOnOwnRedis(t)
     const received: string[] = []
@@ -202,7 +202,7 @@ t.test(
   },
 )
 
-t.test('a listener that was removed while Redis was unavailable is not restored', options, async (t) => {
+t.test('a listener that was removed while Redis was unavailable is not restored', { ...options }, async (t) => {
   const { redis, store } = await storeOnOwnRedis(t)
   const stop = await store.subscribe('news', () => {})
   await redis.kill()
@@ -210,7 +210,7 @@ t.test('a listener that was removed while Redis was unavailable is not restored'
   await redis.start()
 })
 
-t.test('a Redis that dies repeatedly does no harm, and nothing is forgotten', options, async (t) => {
+t.test('a Redis that dies repeatedly does no harm, and nothing is forgotten', { ...options }, async (t) => {
   const { redis, store, answers } = await storeOnOwnRedis(t)
   const rejections: unknown[] = []
   const note = (reason: unknown) => rejections.push(reason)
@@ -233,7 +233,7 @@ t.test('a Redis that dies repeatedly does no harm, and nothing is forgotten', op
   t.same(rejections, [], 'no promise of nobody is rejected')
 })
 
-t.test('a product without its Redis does not start, and reports why', options, async (t) => {
+t.test('a product without its Redis does not start, and reports why', { ...options }, async (t) => {
   const redis = await startRedis()
   if (redis === undefined) throw new Error('redis-server cannot be started')
   await redis.kill()
@@ -262,7 +262,7 @@ t.test('a product without its Redis does not start, and reports why', options, a
 
 t.test(
   'a Redis that accepts connections but sends nothing: start, probe and reconnect end in time',
-  options,
+  { ...options },
   async (t) => {
     const proxy = await startHalfOpenProxy({ port: 6379 })
     t.teardown(() => proxy.close())
@@ -297,7 +297,7 @@ t.test(
   },
 )
 
-t.test('a silent network: callers and listeners connect again, and stop in time', options, async (t) => {
+t.test('a silent network: callers and listeners connect again, and stop in time', { ...options }, async (t) => {
   const proxy = await startHalfOpenProxy({ port: 6379 })
   t.teardown(() => proxy.close())
   const config = {
@@ -335,28 +335,32 @@ t.test('a silent network: callers and listeners connect again, and stop in time'
   await until(() => proxy.clients === 0, 'no socket is left behind')
 })
 
-t.test('a Redis that may evict counters is a warning at the start and of the health check', options, async (t) => {
-  const redis = await startRedis()
-  t.teardown(() => redis.drop())
-  const client = new Redis({ port: redis.port })
-  t.teardown(() => client.disconnect())
-  const lines: string[] = []
-  const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line).msg) })
-  const config = { 'platform.database.sqlite.file': ':memory:', ...redis.config }
-  const product = defineProduct({ name: 'test', plugins: [databasePlugin, sharedStorePlugin], config })
-  const policy =
-    /^Redis at 127\.0\.0\.1:\d+ has the maxmemory-policy allkeys-lru, .*Set maxmemory-policy to noeviction\.$/
-  await client.config('SET', 'maxmemory-policy', 'allkeys-lru')
-  const running = await startForTest(product, { logger })
-  t.teardown(() => running.stop('test ended'))
-  assertMembers(t, lines, [policy])
-  const check = async () => running.contributions(healthCheck).get('redis')?.(new AbortController().signal)
-  assertMembers(t, await check(), { warnings: [policy] })
-  await client.config('SET', 'maxmemory-policy', 'noeviction')
-  t.same(await check(), { warnings: [] })
-})
+t.test(
+  'a Redis that may evict counters is a warning at the start and of the health check',
+  { ...options },
+  async (t) => {
+    const redis = await startRedis()
+    t.teardown(() => redis.drop())
+    const client = new Redis({ port: redis.port })
+    t.teardown(() => client.disconnect())
+    const lines: string[] = []
+    const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line).msg) })
+    const config = { 'platform.database.sqlite.file': ':memory:', ...redis.config }
+    const product = defineProduct({ name: 'test', plugins: [databasePlugin, sharedStorePlugin], config })
+    const policy =
+      /^Redis at 127\.0\.0\.1:\d+ has the maxmemory-policy allkeys-lru, .*Set maxmemory-policy to noeviction\.$/
+    await client.config('SET', 'maxmemory-policy', 'allkeys-lru')
+    const running = await startForTest(product, { logger })
+    t.teardown(() => running.stop('test ended'))
+    assertMembers(t, lines, [policy])
+    const check = async () => running.contributions(healthCheck).get('redis')?.(new AbortController().signal)
+    assertMembers(t, await check(), { warnings: [policy] })
+    await client.config('SET', 'maxmemory-policy', 'noeviction')
+    t.same(await check(), { warnings: [] })
+  },
+)
 
-t.test('a node of a Redis Cluster is rejected', options, async (t) => {
+t.test('a node of a Redis Cluster is rejected', { ...options }, async (t) => {
   // The default cluster port is 10,000 above the port of the server. The system may give that port to another client.
   const redis = await startRedis('--cluster-enabled', 'yes', '--cluster-port', `${await freePort()}`)
   t.teardown(() => redis.drop())
@@ -368,7 +372,7 @@ t.test('a node of a Redis Cluster is rejected', options, async (t) => {
   await rejectsWith(t, Promise.resolve(check?.(new AbortController().signal)), cluster)
 })
 
-t.test('an error of a connection lists the key of transport security', options, async (t) => {
+t.test('an error of a connection lists the key of transport security', { ...options }, async (t) => {
   const redis = await startRedis()
   t.teardown(() => redis.drop())
   const rejected = start({ ...redis.config, 'platform.cache.tls': 'encrypt', 'platform.cache.connect-timeout': '2s' })

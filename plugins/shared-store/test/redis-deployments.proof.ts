@@ -57,7 +57,7 @@ const clear = async (servers: readonly RedisServer[]) => {
   for (const port of await primaryPorts(servers)) await send(port, ['flushall'])
 }
 
-t.test('the shared store obeys its contract on sentinels', options, async (t) => {
+t.test('the shared store obeys its contract on sentinels', { ...options }, async (t) => {
   const { config, servers } = await deployments.sentinel(t)
   const { instances, stop } = await twoInstances({ ...memory, ...config })
   t.teardown(stop)
@@ -69,7 +69,7 @@ t.test('the shared store obeys its contract on sentinels', options, async (t) =>
 })
 
 for (const [name, deploy] of Object.entries(deployments)) {
-  t.test(`the limiter stores obey their contract on ${name}`, options, async (t) => {
+  t.test(`the limiter stores obey their contract on ${name}`, { ...options }, async (t) => {
     const { config, servers } = await deploy(t)
     const values = { ...memory, ...config, 'platform.cache.command-timeout': '2s' }
     const [one, two] = [await startInstance(values), await startInstance(values)]
@@ -219,7 +219,7 @@ async function endure(t: Test, what: string, config: Config, happen: () => Promi
   }
 }
 
-t.test('failures of a primary with sentinels', options, async (t) => {
+t.test('failures of a primary with sentinels', { ...options }, async (t) => {
   const sentinels = await startSentinels()
   t.teardown(() => sentinels.drop())
   const { config } = sentinels
@@ -255,7 +255,7 @@ t.test('failures of a primary with sentinels', options, async (t) => {
   t.ok(performance.now() - begin < 10_000, 'a start without sentinels ends')
 })
 
-t.test('failures of a cluster', options, async (t) => {
+t.test('failures of a cluster', { ...options }, async (t) => {
   const cluster = await startCluster()
   t.teardown(() => cluster.drop())
   const [first, second] = cluster.nodes
@@ -288,7 +288,7 @@ const rights = (prefix: string) =>
     ' ',
   )
 
-t.test('a user with few rights is enough, and a missing right is reported by name', options, async (t) => {
+t.test('a user with few rights is enough, and a missing right is reported by name', { ...options }, async (t) => {
   const server = await startRedis()
   t.teardown(() => server.drop())
   const user = (name: string, ...more: string[]) =>
@@ -371,7 +371,7 @@ async function runJob(t: Test, config: Config) {
   t.same(failures, [], 'BullMQ reports no error')
 }
 
-t.test('jobs of BullMQ run on sentinels and on a cluster, also with few rights', options, async (t) => {
+t.test('jobs of BullMQ run on sentinels and on a cluster, also with few rights', { ...options }, async (t) => {
   const sentinels = await startSentinels()
   t.teardown(() => sentinels.drop())
   await runJob(t, sentinels.config)
@@ -394,7 +394,7 @@ t.test('jobs of BullMQ run on sentinels and on a cluster, also with few rights',
   for (const { port } of cluster.nodes) t.same(await send(port, ['acl', 'log']), [], `nothing was denied on ${port}`)
 })
 
-t.test('sentinels and their servers over TLS, with users', options, async (t) => {
+t.test('sentinels and their servers over TLS, with users', { ...options }, async (t) => {
   const directory = t.testdir()
   const [key, certificate] = [join(directory, 'key.pem'), join(directory, 'certificate.pem')]
   const parameters =
@@ -456,7 +456,7 @@ t.test('sentinels and their servers over TLS, with users', options, async (t) =>
 })
 
 for (const name of ['single', 'sentinel', 'cluster'] as const) {
-  t.test(`a password is rotated under load without a failed call: ${name}`, options, async (t) => {
+  t.test(`a password is rotated under load without a failed call: ${name}`, { ...options }, async (t) => {
     const file = join(t.testdir(), 'password')
     writeFileSync(file, 'first-word')
     const start = {
